@@ -1,0 +1,1 @@
+"""The exported folder of one model: its layout, tensors, digests and path safety."""

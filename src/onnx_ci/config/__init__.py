@@ -1,0 +1,1 @@
+"""Config text into records: schema, errors with paths, JSON schema."""

@@ -1,0 +1,1 @@
+"""Exports one model in its own worker: entrypoint, cases, capture, program, artifact."""

@@ -1,0 +1,1 @@
+"""Pure numpy: parity figures and verdicts, paired latency."""

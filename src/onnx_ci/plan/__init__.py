@@ -1,0 +1,1 @@
+"""Which models, targets and shards there are, as a matrix."""

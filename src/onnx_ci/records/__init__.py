@@ -1,0 +1,1 @@
+"""What passes between jobs and between the two sides: frozen, typed, versioned JSON, no arrays."""

@@ -1,0 +1,60 @@
+"""The cases of an artifact: ``cases.json``, beside the tensors of each in ``test_data_set_<n>/``."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from onnx_ci.records.base import record
+
+SCHEMA_VERSION = 1
+"""Version of case lists. 1: the first."""
+
+Origin = Literal["user", "example", "boundary"]
+
+
+@record
+class CaseOutput:
+    """One output of a case as PyTorch gave it.
+
+    Attributes:
+        e_torch: relL2 of PyTorch in its own dtype against the oracle; None without an oracle, or for exact dtypes.
+    """
+
+    name: str
+    dtype: str
+    shape: list[int]
+    e_torch: float | None = None
+
+
+@record
+class Case:
+    """One named set of input arrays.
+
+    Attributes:
+        index: The n of its folder ``test_data_set_<n>``.
+        origin: "user": from the config; "example": what the export ran on; "boundary": made from the declared dims.
+        why: Why it exists, in a few words: "height at its minimum".
+        refused: What the eager module said, when it would not run at this size; such a case has no outputs.
+        unoracled: Why there is no float64 form; empty when there is one.
+        nondeterministic: Outputs that differ when the eager module is called twice.
+    """
+
+    index: int
+    name: str
+    origin: Origin
+    why: str
+    dims: dict[str, int] = field(default_factory=dict)
+    outputs: list[CaseOutput] = field(default_factory=list)
+    refused: str = ""
+    unoracled: str = ""
+    nondeterministic: list[str] = field(default_factory=list)
+
+
+@record
+class CaseList:
+    """All cases of an artifact, in the order of their folders."""
+
+    schema_version: int
+    cases: list[Case]
+    notes: list[str] = field(default_factory=list)

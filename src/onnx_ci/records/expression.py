@@ -1,0 +1,146 @@
+"""Dim expressions: a small grammar of ours for output dims, read by a parser and never by eval.
+
+    sum     = product (("+" | "-") product)*
+    product = factor (("*" | "//" | "%") factor)*
+    factor  = "-" factor | integer | name | ("min" | "max") "(" sum ("," sum)* ")" | "(" sum ")"
+
+``//`` and ``%`` round toward minus infinity, as Python's do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_]*)|(//|[-+*%(),]))")
+_MAX_LENGTH = 2000
+_MAX_DEPTH = 50
+
+
+class ExpressionError(ValueError):
+    """Text outside the grammar, or a name without a size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A parsed dim expression: `text` as written, and the names that it needs."""
+
+    text: str
+    names: frozenset[str]
+    _run: Callable[[Mapping[str, int]], int]
+
+    def __call__(self, sizes: Mapping[str, int]) -> int:
+        """Evaluates it.
+
+        Raises:
+            ExpressionError: A name has no size, or a divisor is zero.
+        """
+        try:
+            return self._run(sizes)
+        except KeyError as error:
+            raise ExpressionError(f"{self.text}: no size is known for {error.args[0]}") from None
+        except ZeroDivisionError:
+            raise ExpressionError(f"{self.text}: division by zero") from None
+
+
+def parse(text: str) -> Expression:
+    """Parses a dim expression.
+
+    Raises:
+        ExpressionError: The text is outside the grammar, or unreasonably long or deep.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"{text[:40]}…: longer than {_MAX_LENGTH} characters")
+    parser = _Parser(text)
+    run = parser.sum(0)
+    if parser.peek():
+        raise ExpressionError(f"{text}: unexpected {parser.peek()!r}")
+    return Expression(text, frozenset(parser.names), run)
+
+
+_Run = Callable[[Mapping[str, int]], int]
+
+
+def _binary(symbol: str, left: _Run, right: _Run) -> _Run:
+    if symbol == "+":
+        return lambda sizes: left(sizes) + right(sizes)
+    if symbol == "-":
+        return lambda sizes: left(sizes) - right(sizes)
+    if symbol == "*":
+        return lambda sizes: left(sizes) * right(sizes)
+    if symbol == "//":
+        return lambda sizes: left(sizes) // right(sizes)
+    return lambda sizes: left(sizes) % right(sizes)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.names: set[str] = set()
+        self._tokens = self._split(text)
+        self._at = 0
+
+    @staticmethod
+    def _split(text: str) -> list[str]:
+        tokens, at, end = [], 0, len(text.rstrip())
+        while at < end:
+            match = _TOKEN.match(text, at)
+            if not match:
+                raise ExpressionError(f"{text}: unexpected {text[at:].strip()[:10]!r}")
+            tokens.append(match.group().strip())
+            at = match.end()
+        return tokens
+
+    def peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def take(self, wanted: str = "") -> str:
+        token = self.peek()
+        if not token or (wanted and token != wanted):
+            raise ExpressionError(f"{self.text}: expected {wanted or 'a value'}, got {token or 'the end'}")
+        self._at += 1
+        return token
+
+    def sum(self, depth: int) -> _Run:
+        left = self.product(depth)
+        while self.peek() in ("+", "-"):
+            left = _binary(self.take(), left, self.product(depth))
+        return left
+
+    def product(self, depth: int) -> _Run:
+        left = self.factor(depth)
+        while self.peek() in ("*", "//", "%"):
+            left = _binary(self.take(), left, self.factor(depth))
+        return left
+
+    def factor(self, depth: int) -> _Run:
+        if depth > _MAX_DEPTH:
+            raise ExpressionError(f"{self.text[:40]}…: nested deeper than {_MAX_DEPTH}")
+        token = self.take()
+        if token == "-":
+            inner = self.factor(depth + 1)
+            return lambda sizes: -inner(sizes)
+        if token == "(":
+            inner = self.sum(depth + 1)
+            self.take(")")
+            return inner
+        if token.isdigit():
+            number = int(token)
+            return lambda sizes: number
+        if token in ("min", "max") and self.peek() == "(":
+            return self._extremum(token, depth)
+        if token[0].isalpha() or token[0] == "_":
+            self.names.add(token)
+            return lambda sizes: sizes[token]
+        raise ExpressionError(f"{self.text}: unexpected {token!r}")
+
+    def _extremum(self, which: str, depth: int) -> _Run:
+        self.take("(")
+        items = [self.sum(depth + 1)]
+        while self.peek() == ",":
+            self.take(",")
+            items.append(self.sum(depth + 1))
+        self.take(")")
+        pick = min if which == "min" else max
+        return lambda sizes: pick(item(sizes) for item in items)

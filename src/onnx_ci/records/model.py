@@ -1,0 +1,169 @@
+"""The resolved config: what a model declares and how it is to be exported and judged."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Literal
+
+from onnx_ci.records.base import record
+
+
+@record
+class DimSpec:
+    """A named dim. Without `min` and `max` it has no declared range: the captured one becomes the contract."""
+
+    min: int | None = None
+    max: int | None = None
+    example: int | None = None
+    multiple_of: int = 1
+
+
+@record
+class InputSpec:
+    """What production sends for one parameter of forward.
+
+    Attributes:
+        dtype: numpy's name, or "bfloat16" or "string"; None where the example tells.
+        shape: Dim names and sizes; None where the example tells.
+        low: Inclusive lower end of the values; likewise `high`.
+        values: The only values there are, for categorical inputs.
+    """
+
+    dtype: str | None = None
+    shape: list[int | str] | None = None
+    low: float | None = None
+    high: float | None = None
+    values: list[float] | None = None
+
+
+@record
+class ExportSpec:
+    """Every option that shaped the file."""
+
+    exporter: Literal["dynamo", "torchscript"] = "dynamo"
+    opset: int | None = None
+    max_ir: int | None = None
+    single_file: bool | None = None
+
+
+@record
+class Tolerance:
+    """A manual tolerance of one output: ``|actual - expected| <= atol + rtol * |expected|``, with its reason."""
+
+    rtol: float
+    atol: float
+    reason: str
+    expires: str | None = None
+
+
+@record
+class ParitySpec:
+    """How outputs are judged. `budget` is k: the target may err k times as much as PyTorch itself."""
+
+    budget: float = 4.0
+    ties: Literal["explain", "exact"] = "explain"
+    allow_nan: list[str] = field(default_factory=list)
+    outputs: dict[str, Tolerance] = field(default_factory=dict)
+
+
+@record
+class ModelSpec:
+    """One model, resolved: defaults filled in, paths relative to the config's folder.
+
+    Attributes:
+        entrypoint: ``path.py:function``, ``package.module:function``, or ``path.py`` for the short form.
+        time_limit: Seconds, for export and for verify.
+        memory_limit: Bytes of resident memory of the worker and its children.
+        declared_in: The config file, relative to the repository's root, and the model's line in it.
+    """
+
+    name: str
+    entrypoint: str
+    variant: str | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    input_names: list[str] | None = None
+    outputs: list[str] | None = None
+    cases: list[str] = field(default_factory=list)
+    inputs: dict[str, InputSpec] = field(default_factory=dict)
+    dims: dict[str, DimSpec] = field(default_factory=dict)
+    batch: Literal["independent", "mixed"] = "independent"
+    contract_version: int = 1
+    time_limit: float = 600.0
+    memory_limit: int | None = None
+    custom_ops: list[str] = field(default_factory=list)
+    preprocessing: list[str] = field(default_factory=list)
+    export: ExportSpec = field(default_factory=ExportSpec)
+    parity: ParitySpec = field(default_factory=ParitySpec)
+    declared_in: str = ""
+    declared_at: int | None = None
+
+
+@record
+class TargetSpec:
+    """A provider with its options, and where its leg runs."""
+
+    name: str
+    provider: str
+    options: dict[str, Any] = field(default_factory=dict)
+    threads: int = 1
+    fallback: Literal["forbid", "allow"] = "forbid"
+    cpu_ops: list[str] = field(default_factory=list)
+    runs_on: list[str] = field(default_factory=lambda: ["ubuntu-latest"])
+    required: bool = True
+
+
+@record
+class LatencySpec:
+    """How long may be spent on timing one model on one target, in seconds."""
+
+    budget_seconds: float = 10.0
+
+
+@record
+class Pin:
+    """One version that a lock file fixes, with the marker under which it does ("" for always)."""
+
+    name: str
+    version: str
+    marker: str = ""
+    file: str = ""
+    line: int | None = None
+
+
+@record
+class LockSpec:
+    """The lock files of the project as parsed at export, so that a leg without a checkout can compare."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    """sha256 by path in the repository."""
+    pins: list[Pin] = field(default_factory=list)
+    drift: Literal["fail", "warn"] = "fail"
+
+
+@record
+class JobSpec:
+    """One model with all that judges it: the artifact's ``config.json``."""
+
+    model: ModelSpec
+    targets: list[TargetSpec]
+    golden_dir: str = "golden"
+    latency: LatencySpec = field(default_factory=LatencySpec)
+    lock: LockSpec = field(default_factory=LockSpec)
+
+
+@record
+class Config:
+    """The whole config file, resolved."""
+
+    path: str
+    models: list[ModelSpec]
+    targets: list[TargetSpec]
+    golden_dir: str = "golden"
+    latency: LatencySpec = field(default_factory=LatencySpec)
+    lock: LockSpec = field(default_factory=LockSpec)
+
+    def job(self, model: ModelSpec) -> JobSpec:
+        """What one worker needs to know of the config."""
+        return JobSpec(
+            model=model, targets=self.targets, golden_dir=self.golden_dir, latency=self.latency, lock=self.lock
+        )

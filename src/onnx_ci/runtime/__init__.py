@@ -1,0 +1,1 @@
+"""What a service may import: contract validator, session opener, variant router."""

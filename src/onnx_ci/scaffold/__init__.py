@@ -1,0 +1,1 @@
+"""First config and workflows, and what is missing on this machine."""

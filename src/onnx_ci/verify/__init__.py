@@ -1,0 +1,1 @@
+"""Judges one artifact on one target, without torch."""

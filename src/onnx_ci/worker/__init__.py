@@ -1,0 +1,1 @@
+"""Starts the interpreter of the user, watches its workers, and validates what they hand over."""
