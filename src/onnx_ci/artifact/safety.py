@@ -61,7 +61,10 @@ def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors
-        for sparse in [*attribute.sparse_tensors, *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else [])]:
+        for sparse in [
+            *attribute.sparse_tensors,
+            *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []),
+        ]:
             yield sparse.values
             yield sparse.indices
         for graph in [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]:

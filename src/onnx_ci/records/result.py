@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Any, Literal, get_args
 
 from onnx_ci.records.base import record
-
 from onnx_ci.records.environment import Environment
 
 SCHEMA_VERSION = 1
