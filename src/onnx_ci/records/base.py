@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 else:
 
-    def record(cls):
+    def record(cls: type) -> type:
         """Makes a record of a class."""
         cls.__pydantic_config__ = {"extra": "forbid"}
         return dataclasses.dataclass(frozen=True, kw_only=True, slots=True)(cls)

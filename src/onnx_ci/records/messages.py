@@ -1,0 +1,75 @@
+"""What the tool and the worker in the user's interpreter say to each other, a JSON line each."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Literal
+
+from onnx_ci.records.base import record
+from onnx_ci.records.model import JobSpec, TargetSpec
+
+Verb = Literal["environment", "export", "verify"]
+
+
+@record
+class Request:
+    """Tool to server: run one verb in a fresh worker.
+
+    Attributes:
+        payload: The verb's own request, encoded; empty for "environment".
+        log: Absolute path of the file that takes the worker's stdout and stderr.
+        time_limit: Seconds; after that the worker's process group is killed.
+        memory_limit: Bytes of resident memory of the process group; None: unlimited.
+    """
+
+    id: int
+    verb: Verb
+    log: str
+    time_limit: float
+    memory_limit: int | None = None
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+@record
+class Event:
+    """Server to tool, about one request.
+
+    Attributes:
+        kind: "progress" while it works; then one of "result", "raised" (an exception, as data: what, where, hint)
+            or "died" (no answer: `message` says of what: a signal, an exit code, the time or the memory limit).
+        payload: The verb's record, encoded, for "result".
+    """
+
+    id: int
+    kind: Literal["ready", "progress", "result", "raised", "died"]
+    stage: str = ""
+    message: str = ""
+    where: str = ""
+    hint: str = ""
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+@record
+class ExportRequest:
+    """What the export job of one model needs.
+
+    Attributes:
+        root: Absolute folder of the config file: entrypoints, cases and source lines are relative to it.
+        artifact: Absolute folder to write; it is made anew.
+        golden: Absolute folder of this model's golden; None where there is none to compare with.
+    """
+
+    job: JobSpec
+    root: str
+    artifact: str
+    golden: str | None = None
+
+
+@record
+class VerifyRequest:
+    """What judging one artifact on one target needs. `golden` as above; `job` may be newer than the artifact's own."""
+
+    artifact: str
+    target: TargetSpec
+    job: JobSpec
+    golden: str | None = None

@@ -1,0 +1,68 @@
+"""The merge of all results with one status: ``report.json``; and the plan that says which were expected."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from onnx_ci.records.base import record
+from onnx_ci.records.result import Result, Status
+
+SCHEMA_VERSION = 1
+"""Version of plans and reports. 1: the first."""
+
+
+@record
+class Leg:
+    """One expected result: a model on a target ("export" is one too)."""
+
+    model: str
+    variant: str | None
+    target: str
+    required: bool
+    runs_on: list[str] = field(default_factory=list)
+
+
+@record
+class Plan:
+    """All that a run is expected to give, so that what is missing can be seen.
+
+    Attributes:
+        config: Path of the config file in the repository.
+        head_sha: The commit that was planned, where known.
+    """
+
+    schema_version: int
+    config: str
+    legs: list[Leg]
+    head_sha: str = ""
+
+
+@record
+class VersionChange:
+    """A package whose version differs between base and head; None: not there."""
+
+    package: str
+    base: str | None
+    head: str | None
+
+
+@record
+class Report:
+    """The merged verdict.
+
+    Attributes:
+        exit_code: 0 pass, 1 a promise is broken, 3 could not tell.
+        missing: Expected legs that have no result.
+        problems: Files that could not be read as results, a sentence each.
+        versions: What changed against the base; empty without a base.
+        base: Whether a base was given.
+    """
+
+    schema_version: int
+    status: Status
+    exit_code: int
+    results: list[Result]
+    missing: list[Leg] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    versions: list[VersionChange] = field(default_factory=list)
+    base: bool = False
