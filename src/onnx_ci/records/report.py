@@ -13,13 +13,18 @@ SCHEMA_VERSION = 1
 
 @record
 class Leg:
-    """One expected result: a model on a target ("export" is one too)."""
+    """One expected result: a model on a target ("export" is one too).
+
+    Attributes:
+        not_run: Why it is off in this run, so that no result is expected of it; shown in its row. Empty: it is on.
+    """
 
     model: str
     variant: str | None
     target: str
     required: bool
     runs_on: list[str] = field(default_factory=list)
+    not_run: str = ""
 
 
 @record
