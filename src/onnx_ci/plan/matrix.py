@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 
+from onnx_ci.config import select
 from onnx_ci.errors import UsageError
-from onnx_ci.plan import select
 from onnx_ci.records.base import record
 from onnx_ci.records.model import Config, ModelSpec, TargetSpec
 from onnx_ci.records.report import SCHEMA_VERSION, Leg, Plan

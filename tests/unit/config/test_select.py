@@ -1,7 +1,7 @@
 import pytest
 
+from onnx_ci.config import select
 from onnx_ci.errors import ExitCode, NothingMatchedError
-from onnx_ci.plan import select
 from onnx_ci.records.model import Config, ModelSpec, TargetSpec
 
 CONFIG = Config(
