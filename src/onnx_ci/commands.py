@@ -1,0 +1,134 @@
+"""The commands that start the user's interpreter, read top to bottom: config, plan, export, verify, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from onnx_ci.artifact.layout import Artifact
+from onnx_ci.config.load import load
+from onnx_ci.errors import ExitCode
+from onnx_ci.plan import select
+from onnx_ci.records.model import Config, JobSpec, ModelSpec
+from onnx_ci.records.result import label
+from onnx_ci.worker import job
+from onnx_ci.worker.artifacts import count_legs, find_artifacts
+from onnx_ci.worker.interpreter import find_python
+from onnx_ci.worker.launch import Workers
+from onnx_ci.worker.progress import progress_for
+
+Environ = Mapping[str, str]
+
+
+def run(
+    *,
+    config: Path | None,
+    models: Sequence[str],
+    targets: Sequence[str],
+    out: Path,
+    base: Path | None,
+    python: str | None,
+    comment: bool,
+    environment: Environ,
+) -> ExitCode:
+    """Exports, verifies and reports; what one model breaks is that model's only."""
+    from onnx_ci.plan import job as plan_job
+    from onnx_ci.report import job as report_job
+
+    loaded = load(config, cwd=Path.cwd())
+    selected, wanted = select.models(loaded, models), select.targets(loaded, targets)
+    folders = _folders(loaded, out)
+    folders.prepare()
+    interpreter = find_python(python, environment, job.EXPORT_MODULES)
+    plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets)
+    with progress_for(sys.stderr, environment, len(selected) * (1 + len(wanted))) as progress:
+        with _exporters(interpreter, folders, environment, selected) as workers:
+            exported = job.export_models(loaded, selected, folders, workers, progress)
+        artifacts = [_artifact(loaded, model, out) for model in selected if _exported(model, out)]
+        with Workers(interpreter, folder=folders.root, environment=environment) as workers:
+            names = [target.name for target in wanted]
+            job.verify_artifacts(artifacts, names, folders, workers, progress)
+    code = report_job.run(
+        out=out, plan=out / plan_job.PLAN, base=base, comment=comment, env=environment, stdout=sys.stdout
+    )
+    return ExitCode.USAGE if any(outcome.usage_error for outcome in exported) else code
+
+
+def plan(
+    *,
+    config: Path | None,
+    models: Sequence[str],
+    targets: Sequence[str],
+    out: Path,
+    shards: int,
+    environment: Environ,
+) -> ExitCode:
+    """Says what a run is expected to give, and the matrices that spread it."""
+    from onnx_ci.plan import job as plan_job
+
+    loaded = load(config, cwd=Path.cwd())
+    _folders(loaded, out).prepare()
+    found, _ = plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets, shards=shards)
+    for leg in found.legs:
+        print(f"{label(leg.model, leg.variant)}: {leg.target}{f' ({leg.not_run})' if leg.not_run else ''}")
+    return ExitCode.PASS
+
+
+def export(
+    *, config: Path | None, models: Sequence[str], out: Path, python: str | None, environment: Environ
+) -> ExitCode:
+    """Exports the models and writes what was found beside the artifacts."""
+    loaded = load(config, cwd=Path.cwd())
+    selected = select.models(loaded, models)
+    folders = _folders(loaded, out)
+    folders.prepare()
+    interpreter = find_python(python, environment, job.EXPORT_MODULES)
+    with (
+        progress_for(sys.stderr, environment, len(selected)) as progress,
+        _exporters(interpreter, folders, environment, selected) as workers,
+    ):
+        return job.exit_code(job.export_models(loaded, selected, folders, workers, progress))
+
+
+def verify(
+    *,
+    config: Path | None,
+    models: Sequence[str],
+    targets: Sequence[str],
+    out: Path,
+    artifacts: Path | None,
+    base: Path | None,
+    python: str | None,
+    environment: Environ,
+) -> ExitCode:
+    """Judges artifacts under the config that each was exported with; `config` only says where the project is."""
+    found = find_artifacts(artifacts or out / "artifacts", models)
+    total = count_legs(found, targets)
+    root = config.resolve().parent if config else Path.cwd()
+    folders = job.Folders(root=root, out=out, golden=root / found[0][1].golden_dir)
+    folders.prepare()
+    interpreter = find_python(python, environment, job.VERIFY_MODULES)
+    with (
+        progress_for(sys.stderr, environment, total) as progress,
+        Workers(interpreter, folder=folders.root, environment=environment) as workers,
+    ):
+        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress))
+
+
+def _folders(config: Config, out: Path) -> job.Folders:
+    root = Path(config.path).resolve().parent
+    return job.Folders(root=root, out=out, golden=root / config.golden_dir)
+
+
+def _exporters(interpreter: Path, folders: job.Folders, environment: Environ, models: Sequence[ModelSpec]) -> Workers:
+    preload = ["torch", "warm"] if len(models) > 1 else ["torch"]
+    return Workers(interpreter, folder=folders.root, environment=environment, preload=preload)
+
+
+def _exported(model: ModelSpec, out: Path) -> bool:
+    return (out / "artifacts" / label(model.name, model.variant) / "manifest.json").exists()
+
+
+def _artifact(config: Config, model: ModelSpec, out: Path) -> tuple[Artifact, JobSpec]:
+    return Artifact(out / "artifacts" / label(model.name, model.variant)), config.job(model)

@@ -1,0 +1,54 @@
+"""The artifacts that a command is about; a name that fits none of them is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from onnx_ci.artifact.layout import Artifact, ArtifactError
+from onnx_ci.errors import NothingMatchedError
+from onnx_ci.records.model import JobSpec
+
+_JOB = TypeAdapter(JobSpec)
+
+
+def find_artifacts(folder: Path, models: Sequence[str]) -> list[tuple[Artifact, JobSpec]]:
+    """The artifacts in a folder with the config each was exported under, of all models or of those named.
+
+    Raises:
+        NothingMatchedError: There is none.
+        ArtifactError: One can't be read.
+    """
+    found = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if not path.is_dir() or path.name.startswith("."):
+            continue
+        if models and path.name not in models and path.name.partition("@")[0] not in models:
+            continue
+        try:
+            found.append((Artifact(path), _JOB.validate_json((path / "config.json").read_bytes())))
+        except (OSError, ValidationError) as error:
+            raise ArtifactError(
+                f"config.json can't be read: {error}", where=str(path), hint="Export the model again."
+            ) from error
+    if not found:
+        raise NothingMatchedError(
+            f"no artifact {'of ' + ', '.join(models) + ' ' if models else ''}in {folder}",
+            hint="Run `onnx-ci export` first, or name the folder with --artifacts.",
+        )
+    return found
+
+
+def count_legs(artifacts: Sequence[tuple[Artifact, JobSpec]], targets: Sequence[str]) -> int:
+    """How many legs there are.
+
+    Raises:
+        NothingMatchedError: No target of that name.
+    """
+    known = {target.name: target for _, job in artifacts for target in job.targets}
+    unknown = [name for name in targets if name not in known]
+    if unknown:
+        raise NothingMatchedError(f"no target {', '.join(unknown)}", hint=f"There are: {', '.join(known)}.")
+    return sum(len([t for t in job.targets if not targets or t.name in targets]) for _, job in artifacts)

@@ -1,0 +1,166 @@
+"""Export and verify as the tool sees them: a request to a worker, its answer, a result on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from onnx_ci import lock
+from onnx_ci.artifact.layout import Artifact
+from onnx_ci.errors import ExitCode, OnnxCiError
+from onnx_ci.records import codec
+from onnx_ci.records.environment import LockFile
+from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
+from onnx_ci.records.model import Config, JobSpec, ModelSpec
+from onnx_ci.records.result import EXPORT_TARGET, Result, label, worst
+from onnx_ci.worker.answers import Leg, result_of
+from onnx_ci.worker.files import write_result
+from onnx_ci.worker.launch import Workers
+from onnx_ci.worker.progress import Progress
+
+EXPORT_MODULES = ("torch", "onnx", "onnxruntime", "onnxscript")
+VERIFY_MODULES = ("numpy", "onnx", "onnxruntime")
+_NEEDED = {
+    "export": frozenset({"torch", "onnx", "onnxruntime", "onnxscript", "numpy"}),
+    "verify": frozenset({"onnx", "numpy"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """A result, and what its worker asked this process to exit with beyond it (a usage error found in user code)."""
+
+    result: Result
+    usage_error: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Folders:
+    """Where a job reads and writes: the project's root, and what lies in the output folder."""
+
+    root: Path
+    out: Path
+    golden: Path
+
+    @property
+    def results(self) -> Path:
+        """One JSON file a leg."""
+        return self.out / "results"
+
+    @property
+    def logs(self) -> Path:
+        """What each worker printed."""
+        return self.out / "logs"
+
+    def prepare(self) -> None:
+        """Makes the folders, so that one that can't be written is said before any work is done."""
+        for folder in (self.out, self.results, self.logs):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+            except OSError as error:
+                raise OnnxCiError(
+                    f"the output folder can't be written: {error.strerror}",
+                    where=str(folder),
+                    hint="Give another folder with --out, or change the permissions.",
+                ) from error
+
+
+def export_models(
+    config: Config, models: Sequence[ModelSpec], folders: Folders, workers: Workers, progress: Progress
+) -> list[Outcome]:
+    """Exports each model in a worker of its own and writes its result; one that breaks does not stop the others."""
+    outcomes = []
+    for model in models:
+        name = label(model.name, model.variant)
+        progress.begin(f"{name}: export")
+        golden = folders.golden / name
+        request = ExportRequest(
+            job=config.job(model),
+            root=str(folders.root.resolve()),
+            artifact=str((folders.out / "artifacts" / name).resolve()),
+            golden=str(golden.resolve()) if golden.is_dir() else None,
+        )
+        leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
+        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress))
+    return outcomes
+
+
+def verify_artifacts(
+    artifacts: Sequence[tuple[Artifact, JobSpec]],
+    targets: Sequence[str],
+    folders: Folders,
+    workers: Workers,
+    progress: Progress,
+) -> list[Outcome]:
+    """Judges each artifact on each target that its config names, or on those of `targets` only."""
+    outcomes = []
+    for artifact, job in artifacts:
+        name = label(job.model.name, job.model.variant)
+        for target in (target for target in job.targets if not targets or target.name in targets):
+            progress.begin(f"{name}: verify on {target.name}")
+            golden = folders.golden / name
+            request = VerifyRequest(
+                artifact=str(artifact.folder.resolve()),
+                target=target,
+                job=job,
+                golden=str(golden.resolve()) if golden.is_dir() else None,
+            )
+            leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
+            outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress))
+    return outcomes
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> ExitCode:
+    """What export or verify alone exits with: usage, then could not tell, then broken."""
+    statuses = {outcome.result.status for outcome in outcomes}
+    if any(outcome.usage_error for outcome in outcomes):
+        return ExitCode.USAGE
+    if "error" in statuses or not outcomes:
+        return ExitCode.UNKNOWN
+    return ExitCode.BROKEN if "fail" in statuses else ExitCode.PASS
+
+
+def _perform(leg: Leg, payload: dict[str, object], folders: Folders, workers: Workers, progress: Progress) -> Outcome:
+    log = folders.logs / f"{leg.name}.log"
+    log.unlink(missing_ok=True)
+    (folders.results / f"{leg.name}.json").unlink(missing_ok=True)
+    request = Request(
+        id=workers.next_id(),
+        verb=leg.verb,
+        log=str(log.resolve()),
+        time_limit=leg.model.time_limit,
+        memory_limit=leg.model.memory_limit,
+        payload=payload,
+    )
+    stages: list[str] = []
+
+    def note(stage: str) -> None:
+        stages.append(stage)
+        progress.stage(stage)
+
+    event = workers.perform(request, note)
+    result = _judge_environment(result_of(event, leg, workers, log, stages), leg)
+    write_result(folders.results, leg.name, result)
+    progress.end(result, log)
+    return Outcome(result=result, usage_error=event.kind == "raised" and event.exit_code == ExitCode.USAGE)
+
+
+def _judge_environment(result: Result, leg: Leg) -> Result:
+    """Adds what the lock files say of the environment that the result was made in."""
+    needed = _NEEDED[leg.verb]
+    found = [
+        *lock.check_environment(result.environment, needed),
+        *(lock.compare(leg.lock, result.environment, needed) if leg.lock.files else []),
+    ]
+    locks = [LockFile(path=path, sha256=digest) for path, digest in sorted(leg.lock.files.items())]
+    findings = [*found, *result.findings]
+    return replace(
+        result,
+        findings=findings,
+        status=worst([entry.status for entry in findings]),
+        environment=replace(result.environment, locks=locks),
+    )

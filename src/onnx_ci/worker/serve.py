@@ -1,0 +1,248 @@
+"""The fork server in the user's interpreter: one fresh worker a request, watched, with its output in a log.
+
+It imports torch and the exporter once and runs nothing multi-threaded itself: a worker forked from a process with an
+OpenMP team hangs in its first parallel operator. Requests come as JSON lines on stdin, events go out on stdout; one
+request at a time, since what is timed must not run beside other work. When stdin closes, the worker ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from onnx_ci.errors import ExitCode, OnnxCiError
+from onnx_ci.records import codec
+from onnx_ci.records.messages import Event, ExportRequest, Request, VerifyRequest
+from onnx_ci.worker.watch import GroupMemory, describe_exit, kill_group
+
+_POLL_SECONDS = 0.05
+_MAX_LINE = 256 << 20
+_MAX_LOG = 64 << 20
+
+
+def main(arguments: list[str]) -> None:
+    """Serves until stdin closes; with "once", performs a single request in this very process (where there is no fork).
+
+    Args:
+        arguments: Any of "torch" (import torch and the exporter up front), "warm" (export a tiny module once), "once".
+    """
+    events = os.dup(1)
+    os.dup2(2, 1)
+    if "torch" in arguments:
+        _preload(warm="warm" in arguments)
+    _write(events, Event(id=0, kind="ready"))
+    if "once" in arguments:
+        request = codec.loads(Request, sys.stdin.buffer.readline())
+        _work(request, events)
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pending = b""
+    while True:
+        head, newline, rest = pending.partition(b"\n")
+        if newline:
+            pending = rest
+            _serve(codec.loads(Request, head), events)
+            continue
+        more = os.read(0, 1 << 16)
+        if not more:
+            return
+        pending += more
+
+
+def _preload(*, warm: bool) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    if not warm:
+        return
+    import torch.onnx
+
+    try:
+        # Fills the operator registry and the exporter's lazy imports: 0.8 s that each worker then has for nothing.
+        torch.onnx.export(torch.nn.Linear(2, 2).eval(), (torch.ones(1, 2),), dynamo=True, verbose=False)
+    except Exception:  # an exporter that can't do this will say so about the user's model, with its cause
+        traceback.print_exc()
+
+
+def _serve(request: Request, events: int) -> None:
+    """Forks a worker for a request and relays what it says, until it ends or a limit is reached."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        _die_with_parent()
+        os.close(reading)
+        os.close(events)
+        _work(request, writing)
+    os.close(writing)
+    watch = _Watch(request, pid, reading, events)
+    try:
+        watch.relay()
+    finally:
+        os.close(reading)
+
+
+def _die_with_parent() -> None:
+    """Ends this worker when the server is killed, where the system can (Linux)."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    except (ImportError, OSError, AttributeError):
+        pass  # then it ends at its next word to the server
+
+
+class _Watch:
+    """What the server knows of its one worker."""
+
+    def __init__(self, request: Request, pid: int, reading: int, events: int) -> None:
+        self.request, self.pid, self.reading, self.events = request, pid, reading, events
+        self.deadline = time.monotonic() + request.time_limit
+        self.memory = GroupMemory(pid)
+        self.finished = False
+        self.buffer = b""
+
+    def relay(self) -> None:
+        """Hands on what the worker says until it closes its end or goes over a limit, then says how it ended."""
+        poll = select.poll()
+        poll.register(self.reading, select.POLLIN)
+        poll.register(0, 0)  # nothing but the hang-up: the tool is gone
+        verdict = ""
+        while not verdict:
+            ready = dict(poll.poll(_POLL_SECONDS * 1000))
+            if 0 in ready:
+                kill_group(self.pid)
+                os._exit(0)
+            if self.reading in ready:
+                chunk = os.read(self.reading, 1 << 20)
+                if not chunk:
+                    break
+                self._take(chunk)
+            verdict = self._over_limit()
+        status = self._reap(killed=bool(verdict))
+        if not self.finished:
+            message = verdict or describe_exit(status)
+            _write(self.events, Event(id=self.request.id, kind="died", message=message))
+
+    def _take(self, chunk: bytes) -> None:
+        *lines, self.buffer = (self.buffer + chunk).split(b"\n")
+        for line in lines:
+            self.finished = self.finished or not line.startswith(b'{"id":%d,"kind":"progress"' % self.request.id)
+            _write_all(self.events, line + b"\n")
+
+    def _over_limit(self) -> str:
+        if time.monotonic() > self.deadline:
+            return f"it was stopped after {self.request.time_limit:g} s (time_limit)"
+        if len(self.buffer) > _MAX_LINE:
+            return "it sent more than a result can hold"
+        limit = self.request.memory_limit
+        held = self.memory.resident_bytes() if limit else None
+        if limit and held and held > limit:
+            return f"it was stopped at {held / 2**20:.0f} MiB of memory (memory_limit is {limit / 2**20:.0f} MiB)"
+        try:
+            printed = os.stat(self.request.log).st_size
+        except OSError:
+            printed = 0
+        return f"it printed more than {_MAX_LOG >> 20} MiB" if printed > _MAX_LOG else ""
+
+    def _reap(self, *, killed: bool) -> int:
+        """Waits a moment for a good end, then ends the whole group, so that no child of the worker stays."""
+        patience = time.monotonic() + (0.0 if killed else 2.0)
+        status = None
+        while status is None and time.monotonic() < patience:
+            done, code = os.waitpid(self.pid, os.WNOHANG)
+            status = code if done else None
+            if status is None:
+                time.sleep(0.01)
+        kill_group(self.pid)
+        return os.waitpid(self.pid, 0)[1] if status is None else status
+
+
+def _work(request: Request, events: int) -> None:
+    """Performs a request in this process, says how it went, and ends the process."""
+    log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+
+    def progress(stage: str) -> None:
+        _write(events, Event(id=request.id, kind="progress", stage=stage))
+
+    try:
+        payload = _perform(request, progress)
+        _write(events, Event(id=request.id, kind="result", payload=payload))
+    except BaseException as error:  # SystemExit from user code is an answer too
+        traceback.print_exc()
+        _write(events, _raised(request.id, error))
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any]:
+    if request.verb == "environment":
+        from onnx_ci.artifact.machine import describe
+
+        return _encoded(describe())
+    if request.verb == "export":
+        from onnx_ci.export.job import export
+
+        return _encoded(export(codec.decode(ExportRequest, request.payload), progress))
+    from onnx_ci.verify.job import verify
+
+    return _encoded(verify(codec.decode(VerifyRequest, request.payload), progress))
+
+
+def _encoded(record: object) -> dict[str, Any]:
+    encoded: dict[str, Any] = codec.encode(record)
+    return encoded
+
+
+def _raised(request_id: int, error: BaseException) -> Event:
+    if isinstance(error, OnnxCiError):
+        return Event(
+            id=request_id,
+            kind="raised",
+            message=error.what,
+            where=error.where,
+            hint=error.hint,
+            exit_code=int(error.exit_code),
+        )
+    if isinstance(error, OSError) and error.strerror:
+        where = str(error.filename) if error.filename else ""
+        return Event(id=request_id, kind="raised", message=error.strerror, where=where, hint=_os_hint(error))
+    if isinstance(error, MemoryError):
+        return Event(id=request_id, kind="raised", message="out of memory", hint="Give the runner more memory.")
+    text = f"{type(error).__name__}: {error}"
+    return Event(id=request_id, kind="raised", message=text[:2000], internal=True, exit_code=int(ExitCode.UNKNOWN))
+
+
+def _os_hint(error: OSError) -> str:
+    import errno
+
+    hints = {
+        errno.ENOSPC: "The disk is full: free some space, or give another --out.",
+        errno.EDQUOT: "The quota is used up: free some space, or give another --out.",
+        errno.EROFS: "The folder is read-only: give another --out.",
+        errno.EACCES: "The folder can't be written: change its permissions, or give another --out.",
+    }
+    return hints.get(error.errno or 0, "")
+
+
+def _write(descriptor: int, event: Event) -> None:
+    _write_all(descriptor, json.dumps(codec.encode(event), separators=(",", ":"), allow_nan=False).encode() + b"\n")
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
