@@ -36,7 +36,8 @@ class TensorContract:
     Attributes:
         name: In the file.
         dtype: numpy's name, or "bfloat16", "string", or "sequence(float32)" …
-        shape: A size, a dim name, or an expression of dim names (`records.expression`) an axis; None: unknown rank.
+        shape: A size, a dim name, an expression of dim names (`records.expression`), or "?" for a size that only the
+            data tell, an axis; None: unknown rank.
         source: Where it stands in PyTorch: "images", "batch.images", "outputs[1]".
     """
 

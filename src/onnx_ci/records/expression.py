@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_]*)|(//|[-+*%(),]))")
 _MAX_LENGTH = 2000
+UNKNOWN = "?"
+"""Stands in a contract's shape for a size that depends on the data, or that the grammar cannot say."""
 _MAX_DEPTH = 50
 
 

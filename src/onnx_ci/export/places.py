@@ -1,0 +1,107 @@
+"""Which frames are the user's own code, and how a line of it is named in a report."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+
+_OURS = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
+_FOREIGN_PARTS = ("/site-packages/", "/dist-packages/")
+_FRAME_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's code.
+
+    Attributes:
+        file: Relative to the repository's root, with forward slashes; None for a file outside of it.
+        line: From 1.
+        shown: How a message names it: never with an absolute path.
+    """
+
+    file: str | None
+    line: int
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Finds user code. `root` is the config's folder; `repository` the folder that holds ``.git``, if one does."""
+
+    root: Path
+    repository: Path
+
+    @classmethod
+    def of(cls, root: Path) -> Places:
+        """Looks for the repository above the config's folder."""
+        root = root.resolve()
+        above = [folder for folder in (root, *root.parents) if (folder / ".git").exists()]
+        return cls(root, above[0] if above else root)
+
+    def relative(self, file: str) -> str | None:
+        """The path inside the repository, or None."""
+        try:
+            return Path(file).resolve().relative_to(self.repository).as_posix()
+        except (ValueError, OSError):
+            return None
+
+    def deepest(self, frames: Iterable[tuple[str, int]]) -> Place | None:
+        """The innermost user frame of (file, line) pairs, outermost first; the repository's own before other code."""
+        inside: Place | None = None
+        outside: Place | None = None
+        for file, line in frames:
+            if not _is_user_code(file):
+                continue
+            relative = self.relative(file)
+            if relative is not None:
+                inside = Place(relative, line, f"{relative}:{line}")
+            else:
+                outside = Place(None, line, f"{Path(file).name}:{line}")
+        return inside or outside
+
+    def of_error(self, error: BaseException) -> Place | None:
+        """The user's line in an exception's traceback, or in those of its causes, the root cause first."""
+        for link in reversed(list(chain(error))):
+            found = self.deepest(_traceback_frames(link.__traceback__))
+            if found:
+                return found
+        return None
+
+    def of_stack_text(self, text: str) -> Place | None:
+        """The user's line in a formatted stack, outermost frame first, as FX nodes carry it."""
+        return self.deepest((match["file"], int(match["line"])) for match in _FRAME_LINE.finditer(text))
+
+    def of_frame(self, frame: FrameType | None) -> Place | None:
+        """The user's line among the callers of a frame."""
+        frames = [(caller.f_code.co_filename, line) for caller, line in traceback.walk_stack(frame)]
+        return self.deepest(reversed(frames))
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, then what caused it, down to the root."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+
+
+def _traceback_frames(trace: TracebackType | None) -> list[tuple[str, int]]:
+    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+
+
+def _is_user_code(file: str) -> bool:
+    if not file or file.startswith("<"):
+        return False
+    normal = file.replace("\\", "/")
+    if any(part in normal for part in _FOREIGN_PARTS) or normal.startswith(_OURS.replace("\\", "/")):
+        return False
+    return not normal.startswith(_LIBRARIES)
