@@ -9,7 +9,7 @@ from pathlib import Path
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config.load import load
 from onnx_ci.errors import ExitCode
-from onnx_ci.plan import select
+from onnx_ci.config import select
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
 from onnx_ci.records.result import label
 from onnx_ci.worker import job
