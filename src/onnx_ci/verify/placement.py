@@ -1,0 +1,188 @@
+"""Stage provider: is the provider that was asked for the one that runs, and where does each node run?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.result import Finding, finding
+from onnx_ci.records.source_map import Origin
+from onnx_ci.verify.session import CPU, PlacedNode
+
+_ALLOWED_SHARE = 0.01
+_SHOWN = 5
+_PACKAGES = {
+    "CUDAExecutionProvider": "onnxruntime-gpu",
+    "TensorrtExecutionProvider": "onnxruntime-gpu",
+    "NvTensorRTRTXExecutionProvider": "onnxruntime-trt-rtx",
+    "DmlExecutionProvider": "onnxruntime-directml",
+    "OpenVINOExecutionProvider": "onnxruntime-openvino",
+    "QNNExecutionProvider": "onnxruntime-qnn",
+    "MIGraphXExecutionProvider": "onnxruntime-migraphx",
+    "ROCMExecutionProvider": "onnxruntime-rocm",
+    "VitisAIExecutionProvider": "onnxruntime-vitisai",
+}
+
+
+def missing(
+    target: TargetSpec, available: Sequence[str], known: Sequence[str], installed: Mapping[str, str]
+) -> Finding | None:
+    """Says that the asked provider is not in the installed build, before anything is measured; None when it is.
+
+    Args:
+        target: Where the model is to run.
+        available: What the installed build holds.
+        known: Every name that this version of ONNX Runtime knows.
+        installed: Version by distribution name.
+    """
+    if target.provider in available:
+        return None
+    runtimes = {name: version for name, version in installed.items() if name.startswith("onnxruntime")}
+    here = ", ".join(f"{name} {version}" for name, version in sorted(runtimes.items())) or "onnxruntime"
+    package = _PACKAGES.get(target.provider)
+    if target.provider not in known:
+        close = get_close_matches(target.provider, known, n=1)
+        hint = (
+            f"ONNX Runtime knows no such provider; did you mean {close[0]}?" if close else "Check the provider's name."
+        )
+    elif package and package in runtimes:
+        hint = f"Two onnxruntime packages overwrite each other: uninstall all of them, then install {package} alone."
+        if len(runtimes) == 1:
+            hint = f"The installed {package} was built without it: install a build for this machine."
+    elif package:
+        hint = f"Uninstall onnxruntime, then `pip install {package}`, on a runner with the device and its driver."
+    else:
+        hint = "Install a build of ONNX Runtime that has it, on a machine with the device."
+    return finding(
+        "provider.active",
+        "error",
+        target.provider,
+        f"{target.provider} was asked for and is not there: {here} has {', '.join(available) or 'no provider'}; "
+        "nothing was measured",
+        hint=hint,
+        data={"asked": target.provider, "available": list(available), "packages": runtimes},
+    )
+
+
+def active(target: TargetSpec, providers: Sequence[str], options: Mapping[str, str]) -> Finding:
+    """Compares the asked provider with those of the open session, and records the options it really has."""
+    data: dict[str, Any] = {"asked": target.provider, "active": list(providers), "options": dict(options)}
+    if target.provider in providers:
+        message = f"{target.provider} is active"
+        if "use_tf32" in options:
+            message += f" (use_tf32={options['use_tf32']})"
+        return finding("provider.active", "pass", target.provider, message, data=data)
+    return finding(
+        "provider.active",
+        "error",
+        target.provider,
+        f"{target.provider} was asked for, the session runs {', '.join(providers)}: ONNX Runtime could not load the "
+        "provider and took another; nothing was measured",
+        hint="The build has the provider, its libraries or the device do not load: check the driver (nvidia-smi), and "
+        "that CUDA and cuDNN have the versions this build needs (pip install 'onnxruntime-gpu[cuda,cudnn]').",
+        data=data,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the nodes run, and which of them have no business there.
+
+    Attributes:
+        strays: Nodes on the CPU, beside shape arithmetic and `cpu_ops`, while another provider was asked for.
+    """
+
+    counts: dict[str, int]
+    strays: list[PlacedNode]
+    operators: dict[str, dict[str, int]]
+
+
+def sort_nodes(nodes: Sequence[PlacedNode], target: TargetSpec, shape_nodes: Collection[str]) -> Placement:
+    """Counts the nodes per provider and picks the strays."""
+    operators: dict[str, Counter[str]] = {}
+    for node in nodes:
+        operators.setdefault(node.provider, Counter())[node.op] += 1
+    strays = [
+        node
+        for node in nodes
+        if target.provider != CPU
+        and node.provider != target.provider
+        and node.name not in shape_nodes
+        and node.op not in target.cpu_ops
+        and node.op not in ("Shape", "Size", "Constant")
+    ]
+    counts = dict(Counter(node.provider for node in nodes))
+    return Placement(counts, strays, {name: dict(sorted(ops.items())) for name, ops in sorted(operators.items())})
+
+
+def judge(
+    nodes: Sequence[PlacedNode] | None,
+    target: TargetSpec,
+    shape_nodes: Collection[str],
+    share: float | None,
+    origins: Mapping[str, Origin],
+) -> list[Finding]:
+    """Judges where each node runs.
+
+    Args:
+        nodes: As the runtime placed them; None where it does not tell.
+        target: Where the model was to run.
+        shape_nodes: Names of nodes that are shape arithmetic.
+        share: Part of the time that strays took, 0 to 1; None when it was not measured.
+        origins: Source lines by name of the node.
+    """
+    if nodes is None:
+        return [
+            finding(
+                "provider.placement-unknown",
+                "warn",
+                target.provider,
+                "this ONNX Runtime does not tell on which provider each node runs: a fallback would go unseen",
+                hint="Nodes can be followed with onnxruntime 1.23 or newer where the build records the assignment.",
+            )
+        ]
+    placed = sort_nodes(nodes, target, shape_nodes)
+    listed = ", ".join(f"{count} on {name}" for name, count in sorted(placed.counts.items()))
+    data: dict[str, Any] = {"nodes": placed.counts, "operators": placed.operators}
+    found = [
+        finding("provider.placement", "pass", target.provider, f"{len(nodes)} nodes: {listed or 'none'}", data=data)
+    ]
+    if target.provider == CPU:
+        return found
+    return [*found, _fallback(placed.strays, target, share, origins)]
+
+
+def _fallback(
+    strays: Sequence[PlacedNode], target: TargetSpec, share: float | None, origins: Mapping[str, Origin]
+) -> Finding:
+    if not strays:
+        message = f"beside shape arithmetic and cpu_ops every node runs on {target.provider}"
+        return finding("provider.fallback", "pass", target.provider, message)
+    operators = Counter(node.op for node in strays)
+    listed = ", ".join(f"{count} × {op}" for op, count in operators.most_common(_SHOWN))
+    lines = [origins[node.name] for node in strays if node.name in origins and origins[node.name].file]
+    of_time = f", {share:.1%} of the time" if share is not None else ", their share of the time is not known"
+    data = {"operators": dict(operators), "nodes": [node.name for node in strays][:100], "share": share}
+    message = f"{len(strays)} nodes run on {_others(strays)} instead of {target.provider}: {listed}{of_time}"
+    if target.fallback == "allow":
+        return finding("provider.fallback", "pass", target.provider, message + " (fallback = allow)", data=data)
+    broken = share is not None and not share <= _ALLOWED_SHARE
+    return finding(
+        "provider.fallback",
+        "fail" if broken else "warn",
+        target.provider,
+        message,
+        hint="Rewrite these operators, list them under cpu_ops if the CPU is right for them, or set fallback = "
+        '"allow".',
+        file=lines[0].file if lines else None,
+        line=lines[0].line if lines else None,
+        data=data,
+    )
+
+
+def _others(strays: Sequence[PlacedNode]) -> str:
+    return ", ".join(sorted({node.provider for node in strays}))

@@ -1,0 +1,49 @@
+"""What part of the time some nodes take, from ONNX Runtime's profile: for attribution, never for latency."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from onnx_ci.verify.session import PlacedNode
+
+
+def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> float | None:
+    """The part of the wall time of whole runs that these nodes took on other providers than the asked one, 0 to 1.
+
+    Whole runs, not the sum over nodes: a GPU's node ends in the profile when it is launched. The first half of the
+    runs is left out, since devices tune themselves there. Fusion lengthens names, so a name counts as a start too.
+
+    Returns:
+        None when the profile holds no run.
+    """
+    events = [event for event in json.loads(profile.read_text(encoding="utf-8")) if isinstance(event, dict)]
+    runs = sorted(_span(event) for event in events if event.get("name") == "model_run")
+    runs = runs[len(runs) // 2 :]
+    total = sum(end - start for start, end in runs)
+    if total <= 0:
+        return None
+    names = {node.name for node in strays if node.name}
+    operators = {node.op.rpartition(":")[2] for node in strays if not node.name}
+    strayed = 0.0
+    for event in events:
+        if event.get("cat") != "Node" or not _name(event) or event.get("args", {}).get("provider") == provider:
+            continue
+        start, end = _span(event)
+        named = any(_name(event) == name or _name(event).startswith(f"{name}_") for name in names)
+        nameless = event["args"].get("op_name") in operators
+        if (named or nameless) and any(first <= start <= last for first, last in runs):
+            strayed += end - start
+    return strayed / total
+
+
+def _span(event: dict[str, Any]) -> tuple[float, float]:
+    start = float(event.get("ts", 0))
+    return start, start + float(event.get("dur", 0))
+
+
+def _name(event: dict[str, Any]) -> str:
+    name = str(event.get("name", ""))
+    return name.removesuffix("_kernel_time") if name.endswith("_kernel_time") else ""

@@ -1,0 +1,213 @@
+"""Opens ONNX Runtime on a target and runs a case: the one place that knows its options, errors and newer calls.
+
+ONNX Runtime's exceptions have no common base, so they are told apart here by module and class name.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import onnxruntime
+
+from onnx_ci.artifact.tensors import Value
+from onnx_ci.records.model import TargetSpec
+from onnx_ci.verify import bfloat16
+
+CPU = "CPUExecutionProvider"
+_RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
+_QUIET = 4  # fatal only: what ONNX Runtime would print comes back as an exception anyway
+FaultKind = Literal["no-kernel", "no-operator", "not-a-model", "bad-graph", "bad-feed", "file", "memory", "crash"]
+
+
+class RuntimeFault(Exception):
+    """ONNX Runtime refused to open a file or to run it.
+
+    Attributes:
+        kind: "no-kernel": the operator exists, the provider has no implementation for these types; "no-operator":
+            nobody knows it; "bad-feed": the inputs given do not fit; "memory": it could not get enough of it.
+        message: What it said, without codes and build paths.
+        operator: "Gemm(13)", "my.ops:Foo(1)": of the node it names; empty where it names none. Likewise `node`.
+    """
+
+    def __init__(self, kind: FaultKind, message: str, operator: str = "", node: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.operator, self.node = kind, message, operator, node
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedNode:
+    """A node as the runtime placed it, after its basic optimization; the name may be empty or its own."""
+
+    name: str
+    op: str
+    provider: str
+
+
+class Session:
+    """An open session; values go in and come out by name, as `artifact.tensors` reads them."""
+
+    def __init__(self, handle: Any, *, asked: str) -> None:
+        self._handle = handle
+        self.asked = asked
+        self.inputs: list[str] = [item.name for item in handle.get_inputs()]
+        self.outputs: list[str] = [item.name for item in handle.get_outputs()]
+        self.active: list[str] = list(handle.get_providers())
+        types = [item.type for item in [*handle.get_inputs(), *handle.get_outputs()]]
+        self._has_bfloat16 = "tensor(bfloat16)" in types
+
+    def run(self, feeds: Mapping[str, Value]) -> dict[str, Value]:
+        """Runs it once.
+
+        Raises:
+            RuntimeFault: It does not take these inputs, or an operator fails at them.
+        """
+        options = onnxruntime.RunOptions()
+        options.log_severity_level = _QUIET
+        try:
+            if self._has_bfloat16:
+                values = bfloat16.run(self._handle, self.outputs, feeds, options)
+            else:
+                values = self._handle.run(self.outputs, dict(feeds), options)
+        except Exception as error:
+            raise classify(error) from error
+        return dict(zip(self.outputs, values, strict=True))
+
+    def placement(self) -> list[PlacedNode] | None:
+        """Each node's provider; None where this ONNX Runtime does not tell."""
+        read = getattr(self._handle, "get_provider_graph_assignment_info", None)
+        if read is None:
+            return None
+        try:
+            parts = read()
+        except Exception:  # recorded only by versions that know the option
+            return None
+        return [
+            PlacedNode(node.name, f"{node.domain}:{node.op_type}" if node.domain else node.op_type, part.ep_name)
+            for part in parts
+            for node in part.get_nodes()
+        ]
+
+    def provider_options(self) -> dict[str, str]:
+        """The options that the asked provider really has, defaults included."""
+        found: dict[str, dict[str, str]] = self._handle.get_provider_options()
+        return dict(found.get(self.asked, {}))
+
+    def end_profiling(self) -> Path:
+        """Closes the profile and says where it lies."""
+        return Path(self._handle.end_profiling())
+
+
+def available_providers() -> list[str]:
+    """What the installed build holds; whether its libraries load shows only in a session."""
+    return list(onnxruntime.get_available_providers())
+
+
+def known_providers() -> list[str]:
+    """Every provider name that this version knows, installed or not."""
+    return list(onnxruntime.get_all_providers())
+
+
+def open_session(
+    model: Path,
+    target: TargetSpec,
+    *,
+    custom_ops: Sequence[Path] = (),
+    optimized: bool = True,
+    profile: Path | None = None,
+) -> Session:
+    """Opens a file on a target. That the provider is active afterwards is for the caller to check.
+
+    Args:
+        model: Absolute path, since ONNX Runtime resolves external data against it.
+        target: The provider, its options and its threads.
+        custom_ops: Libraries of operators to register.
+        optimized: False leaves the graph as it is in the file.
+        profile: Start of the path of a profile to write.
+
+    Raises:
+        RuntimeFault: It can't be opened.
+    """
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _QUIET
+    options.intra_op_num_threads = target.threads
+    options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
+        options.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    if "CUDA" in target.provider or "Tensorrt" in target.provider:
+        _load_device_libraries()
+    providers = [(target.provider, {name: _text(value) for name, value in target.options.items()})]
+    try:
+        for library in custom_ops:
+            options.register_custom_ops_library(str(library))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a provider that is not there: judged by what is active
+            # Without enable_fallback=0 a provider that fails is replaced by the CPU, with a banner on stdout.
+            handle = onnxruntime.InferenceSession(str(model), options, providers=providers, enable_fallback=0)
+    except Exception as error:
+        raise classify(error) from error
+    return Session(handle, asked=target.provider)
+
+
+def _load_device_libraries() -> None:
+    """CUDA and cuDNN from NVIDIA's own wheels: without torch in the process nobody else loads them."""
+    preload = getattr(onnxruntime, "preload_dlls", None)
+    if preload is not None:
+        preload(directory="")
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+_CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")
+_BUILD_PATH = re.compile(r"/(?:[\w.+-]+/)*onnxruntime/(?:[\w.+-]+/)*[\w.+-]+\.(?:cc|h|cpp|cuh?):\d+ ?")
+_LOADED = re.compile(r"Load model from .*? failed: ?")
+_NO_KERNEL = re.compile(r"Could not find an implementation for (\S+?) node with name '(.*?)'")
+_NO_OPERATOR = re.compile(r"(\S+?):(\S+?)\((-?\d+)\) is not a registered function/op")
+_RUNNING = re.compile(r"while running (\S+) node\. Name:'(.*?)'")
+_MEMORY = ("bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory", "CUDA failure 2")
+_BY_CLASS: dict[str, FaultKind] = {
+    "NotImplemented": "no-kernel",
+    "InvalidProtobuf": "not-a-model",
+    "NoModel": "not-a-model",
+    "InvalidGraph": "bad-graph",
+    "InvalidArgument": "bad-feed",
+    "NoSuchFile": "file",
+}
+
+
+def classify(error: Exception) -> RuntimeFault:
+    """Says of any exception of ONNX Runtime what kind of fault it is; what is not known is a crash."""
+    message = plain_message(str(error))
+    if isinstance(error, MemoryError) or any(word in message for word in _MEMORY):
+        return RuntimeFault("memory", message)
+    no_kernel, no_operator = _NO_KERNEL.search(message), _NO_OPERATOR.search(message)
+    if no_kernel:
+        return RuntimeFault("no-kernel", message, no_kernel[1], no_kernel[2])
+    if no_operator:
+        domain, name, version = no_operator.groups()
+        return RuntimeFault("no-operator", message, f"{domain}:{name}" + (f"({version})" if version != "-1" else ""))
+    running = _RUNNING.search(message)
+    if running:
+        return RuntimeFault("crash", message, running[1], running[2])
+    of_runtime = type(error).__module__.startswith("onnxruntime")
+    if isinstance(error, ValueError) and "missing from input feed" in message:
+        return RuntimeFault("bad-feed", message)
+    return RuntimeFault(_BY_CLASS.get(type(error).__name__, "crash") if of_runtime else "crash", message)
+
+
+def plain_message(text: str) -> str:
+    """What ONNX Runtime said, without its codes and the paths of its build, in one line of bounded length."""
+    text = _BUILD_PATH.sub("", _LOADED.sub("", _CODE.sub("", text)))
+    return " ".join(text.split())[:1000]
