@@ -1,0 +1,106 @@
+"""The config file as a record: found, read, checked, and with its defaults filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from onnx_ci.config import checks, explain, schema
+from onnx_ci.config.problems import ConfigError
+from onnx_ci.config.source import Source, locate, read
+from onnx_ci.records.model import (
+    Config,
+    DimSpec,
+    ExportSpec,
+    InputSpec,
+    LatencySpec,
+    LockSpec,
+    ModelSpec,
+    ParitySpec,
+    TargetSpec,
+    Tolerance,
+)
+
+_DEFAULT_TARGET = TargetSpec(name="cpu", provider="CPUExecutionProvider")
+
+
+def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = datetime.date.today) -> Config:
+    """Finds, reads and checks a config.
+
+    The lock files are named in the result, not read: that is `onnx_ci.lock.read`.
+
+    Args:
+        path: As the user named it; None: `onnx-ci.toml`, or `[tool.onnx-ci]` in pyproject.toml, here or above.
+        cwd: What `path` is relative to.
+        today: For the tolerances that expire.
+
+    Raises:
+        ConfigError: With every problem at once.
+        UsageError: There is no config, or there are two.
+    """
+    source = read(locate(path, cwd=cwd))
+    root, problems, cut = explain.check(source.data)
+    problems = [*problems, *checks.names(_keys(source.data, "models"), _keys(source.data, "targets"))]
+    if root is not None:
+        problems = [*problems, *checks.check(root, source.folder, today=today(), cut=cut)]
+    if problems or root is None:
+        raise ConfigError(
+            source.file, [dataclasses.replace(problem, line=source.line(problem.path)) for problem in problems]
+        )
+    return _resolve(root, source)
+
+
+def _keys(data: dict[str, Any], table: str) -> list[str]:
+    found = data.get(table)
+    return list(found) if isinstance(found, dict) else []
+
+
+def _resolve(root: schema.Root, source: Source) -> Config:
+    return Config(
+        path=source.file,
+        models=[_model(name, model, source) for name, model in root.models.items()],
+        targets=[TargetSpec(name=name, **dict(target)) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
+        golden_dir=root.golden.dir,
+        latency=LatencySpec(budget_seconds=root.latency.budget_seconds),
+        lock=LockSpec(files=dict.fromkeys(root.lock.files, ""), drift=root.lock.drift),
+    )
+
+
+def _model(name: str, model: schema.Model, source: Source) -> ModelSpec:
+    return ModelSpec(
+        name=name,
+        entrypoint=model.entrypoint,
+        kwargs=model.kwargs,
+        input_names=model.input_names,
+        outputs=model.outputs,
+        cases=model.cases,
+        inputs={key: InputSpec(**dict(given)) for key, given in model.inputs.items()},
+        dims={key: DimSpec(**dict(dim)) for key, dim in model.dims.items()},
+        batch=model.batch,
+        contract_version=model.contract_version,
+        time_limit=model.time_limit,
+        memory_limit=model.memory_limit,
+        custom_ops=model.custom_ops,
+        preprocessing=model.preprocessing,
+        export=ExportSpec(**dict(model.export)),
+        parity=_parity(model.parity),
+        declared_in=source.file,
+        declared_at=source.line(("models", name)),
+    )
+
+
+def _parity(parity: schema.Parity) -> ParitySpec:
+    return ParitySpec(
+        budget=parity.budget,
+        ties=parity.ties,
+        allow_nan=parity.allow_nan,
+        outputs={name: _tolerance(given) for name, given in parity.outputs.items()},
+    )
+
+
+def _tolerance(given: schema.Tolerance) -> Tolerance:
+    expires = given.expires.isoformat() if given.expires else None
+    return Tolerance(rtol=given.rtol, atol=given.atol, reason=given.reason, expires=expires)
