@@ -9,10 +9,12 @@ from typing import Any
 
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.plan import matrix
-from onnx_ci.plan.matrix import Matrices
+from onnx_ci.plan.matrix import Matrices, make
 from onnx_ci.records import codec
 from onnx_ci.records.model import Config
 from onnx_ci.records.report import Plan
+
+__all__ = ["head_sha", "is_fork", "make", "outputs", "read_event", "run"]
 
 PLAN = "plan.json"
 MATRIX = "matrix.json"
@@ -44,7 +46,7 @@ def run(
         OnnxCiError: The event file can't be read.
     """
     event = read_event(environ)
-    plan = matrix.make(
+    plan = make(
         config,
         models=models,
         targets=targets,
