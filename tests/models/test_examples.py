@@ -13,7 +13,7 @@ import torch
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 CONFIG = tomllib.loads((FIXTURES / "onnx-ci.toml").read_text())
-DEMO = tomllib.loads((FIXTURES / "demo" / "onnx-ci.toml").read_text())
+DEMO = tomllib.loads((FIXTURES / "demo.toml").read_text())
 
 
 def load(file: str) -> ModuleType:
@@ -38,7 +38,7 @@ def test_the_config_names_every_example_model():
 
 def test_the_demo_names_models_of_the_fixtures():
     for name, model in DEMO["models"].items():
-        assert model["entrypoint"].removeprefix("../") == CONFIG["models"][name]["entrypoint"]
+        assert model["entrypoint"] == CONFIG["models"][name]["entrypoint"]
 
 
 # std_of_one is there for its NaN.
