@@ -41,7 +41,7 @@ def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = d
         ConfigError: With every problem at once.
         UsageError: There is no config, or there are two.
     """
-    source = read(locate(path, cwd=cwd))
+    source = read(locate(path, cwd=cwd), cwd=cwd)
     root, problems, cut = explain.check(source.data)
     problems = [*problems, *checks.names(_keys(source.data, "models"), _keys(source.data, "targets"))]
     if root is not None:
@@ -61,6 +61,7 @@ def _keys(data: dict[str, Any], table: str) -> list[str]:
 def _resolve(root: schema.Root, source: Source) -> Config:
     return Config(
         path=source.file,
+        root=str(source.folder),
         models=[_model(name, model, source) for name, model in root.models.items()],
         targets=[TargetSpec(name=name, **dict(target)) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
         golden_dir=root.golden.dir,

@@ -32,12 +32,8 @@ class Input(Table):
         description="Sizes, and names of dims where the size varies. Left out: the example's.",
         examples=[["batch", 3, "height", "width"]],
     )
-    low: v.Finite | None = Field(
-        default=None, description="Smallest value, inclusive, of generated inputs.", examples=[0.0]
-    )
-    high: v.Finite | None = Field(
-        default=None, description="Largest value, inclusive, of generated inputs.", examples=[1.0]
-    )
+    low: v.Finite | None = Field(default=None, description="Smallest value of generated inputs.", examples=[0.0])
+    high: v.Finite | None = Field(default=None, description="Largest value of generated inputs.", examples=[1.0])
     values: Annotated[list[v.Finite], Field(min_length=1)] | None = Field(
         default=None, description="The only values there are, instead of a range.", examples=[[0, 1, 2]]
     )
@@ -169,7 +165,7 @@ class Model(Table):
     )
     memory_limit: v.Memory | None = Field(
         default=None,
-        description="Resident memory of the worker and its children. Left out: unlimited.",
+        description="Resident memory of worker and children. Left out: unlimited.",
         examples=["8GiB"],
     )
     custom_ops: list[v.Text] = Field(

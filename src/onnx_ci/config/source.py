@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -48,7 +49,7 @@ def locate(path: Path | None, *, cwd: Path) -> Path:
         UsageError: There is none, or one folder has two.
     """
     if path is not None:
-        return (cwd / path).absolute()
+        return Path(os.path.normpath(cwd.absolute() / path))
     for folder in _upwards(cwd.absolute()):
         own, project = folder / NAME, folder / PYPROJECT
         in_project = project.is_file() and _has_table(project)
@@ -69,14 +70,15 @@ def locate(path: Path | None, *, cwd: Path) -> Path:
     )
 
 
-def read(path: Path) -> Source:
-    """Reads a config file.
+def read(path: Path, *, cwd: Path) -> Source:
+    """Reads a config file; outside a repository its name is taken relative to `cwd`.
 
     Raises:
         ConfigError: It can't be read, or is not TOML.
     """
     folder = path.parent
-    file = path.relative_to(_repository(folder) or folder).as_posix()
+    base = _repository(folder) or (cwd.absolute() if folder.is_relative_to(cwd.absolute()) else folder)
+    file = path.relative_to(base).as_posix()
     text = _text(path, file)
     prefix = _TABLE if path.name == PYPROJECT else ()
     data = _parse(text, file)

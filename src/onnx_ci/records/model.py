@@ -153,7 +153,12 @@ class JobSpec:
 
 @record
 class Config:
-    """The whole config file, resolved."""
+    """The whole config file, resolved.
+
+    Attributes:
+        path: Of the file in the repository, with forward slashes.
+        root: The file's folder on this machine, absolute: what the paths in the config are relative to.
+    """
 
     path: str
     models: list[ModelSpec]
@@ -161,6 +166,7 @@ class Config:
     golden_dir: str = "golden"
     latency: LatencySpec = field(default_factory=LatencySpec)
     lock: LockSpec = field(default_factory=LockSpec)
+    root: str = ""
 
     def job(self, model: ModelSpec) -> JobSpec:
         """What one worker needs to know of the config."""
