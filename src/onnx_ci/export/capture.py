@@ -177,7 +177,7 @@ def _capture_publicly(module: torch.nn.Module, call: Call, shapes: Shapes, missi
     done = torch.onnx.export(
         module, args, kwargs=call.kwargs, dynamic_shapes=shapes, dynamo=True, optimize=False, verbose=False
     )
-    if done is None:
+    if done is None or done.exported_program is None:
         raise RuntimeError("torch.onnx.export gave no program")
     return Captured(done.exported_program, "public", strict=False, onnx_program=done, missing=missing)
 
@@ -237,10 +237,10 @@ def _patches() -> tuple[Any, Any]:
 
 
 def _oblivious() -> Any:
-    config = importlib.import_module("torch.fx.experimental._config")
+    config: Any = importlib.import_module("torch.fx.experimental._config")
     if not hasattr(config, "backed_size_oblivious"):
         raise AttributeError("torch.fx.experimental._config has no backed_size_oblivious")
-    return config.patch  # type: ignore[attr-defined] # installed by torch at run time
+    return config.patch
 
 
 def _user_error() -> type[Exception]:
@@ -256,7 +256,8 @@ def _deferral() -> dict[str, Any]:
 
 def _forget_recurrent_dispatch() -> None:
     """Clears what the dispatcher remembers of gru and lstm: a second capture would freeze their time axis."""
-    for packet in (torch.ops.aten.gru, torch.ops.aten.lstm):
+    packets: list[Any] = [torch.ops.aten.gru, torch.ops.aten.lstm]
+    for packet in packets:
         for name in packet.overloads():
             cache = getattr(getattr(packet, name), "_dispatch_cache", None)
             if cache is not None:

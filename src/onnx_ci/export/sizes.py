@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,10 +32,9 @@ def render(size: Any, names: Mapping[Any, str]) -> int | str:
 
 def holds(condition: Any, sizes: Mapping[Any, int]) -> bool | None:
     """Whether a condition on sizes is true at these; None where sympy cannot tell."""
-    import sympy  # late: it takes half a second, and an export that stops at once needs none of it
-
+    integer = importlib.import_module("sympy").Integer  # untyped, and torch has imported it by now
     try:
-        value = condition.xreplace({symbol: sympy.Integer(size) for symbol, size in sizes.items()})
+        value = condition.xreplace({symbol: integer(size) for symbol, size in sizes.items()})
     except (ZeroDivisionError, ValueError, TypeError, AssertionError):
         return None
     return {"True": True, "False": False}.get(str(value))
@@ -42,10 +42,8 @@ def holds(condition: Any, sizes: Mapping[Any, int]) -> bool | None:
 
 def shown(condition: Any, names: Mapping[Any, str]) -> str:
     """A condition for a message, with the declared names put in."""
-    import sympy
-
-    renamed = {symbol: sympy.Symbol(name, integer=True) for symbol, name in names.items()}
-    return str(condition.xreplace(renamed))
+    symbols = importlib.import_module("sympy").Symbol
+    return str(condition.xreplace({symbol: symbols(name, integer=True) for symbol, name in names.items()}))
 
 
 class _NoFormError(Exception):
@@ -116,7 +114,7 @@ class _Printer:
 
     def _scaled(self, value: Any) -> str:
         """``int(1.5 * h)`` as ``3*h // 2``, where the factor is an exact fraction."""
-        factors = value.args if value.is_Mul else ()
+        factors: list[Any] = list(value.args) if value.is_Mul else []
         if len(factors) != 2 or not factors[0].is_Float or factors[1].func.__name__ != "ToFloat":
             raise _NoFormError
         above, below = float(factors[0]).as_integer_ratio()

@@ -1,0 +1,140 @@
+"""Judges what a capture assumed of sizes and the file does not check: sizes inside the range that it excludes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onnx_ci.export import sizes
+from onnx_ci.export.capture import GuardLog
+from onnx_ci.export.places import Place
+from onnx_ci.export.shapes import Range, Reading, declared_range, words_in
+from onnx_ci.export.types import Declared
+
+_MOST_TRIES = 700
+_BEYOND_EXAMPLE = 64
+_LARGEST_STEP = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """Sizes inside the range at which the captured graph no longer holds.
+
+    Attributes:
+        text: The condition, with the declared names put in.
+        dims: The dims that it speaks of.
+        excluded: Sizes at which it is false, nearest to the example first, never with a dim of 0 or 1.
+    """
+
+    text: str
+    dims: list[str]
+    excluded: list[dict[str, int]]
+    place: Place | None = None
+
+
+def restrictions(asserts: Sequence[Any], reading: Reading, declared: Declared, log: GuardLog) -> list[Restriction]:
+    """Evaluates each deferred assert over the declared sizes; those that hold throughout are no restriction.
+
+    One that excludes only a size of 0 or 1 is none either: torch keeps these apart (recurrent layers, batch norm), and
+    a case at that size tests it.
+    """
+    found: dict[str, Restriction] = {}
+    for condition in asserts:
+        symbols = {symbol: reading.symbols.get(symbol) for symbol in condition.free_symbols}
+        if not symbols or None in symbols.values():
+            continue  # of a size that only the data tell
+        names = {symbol: name for symbol, name in symbols.items() if name is not None}
+        excluded = [
+            {names[symbol]: size for symbol, size in at.items()}
+            for at in _sizes(names, reading, declared)
+            if sizes.holds(condition, at) is False and min(at.values()) > 1
+        ]
+        if excluded:
+            text = sizes.shown(condition, names)
+            found.setdefault(text, Restriction(text, sorted(set(names.values())), excluded, _place(condition, log)))
+    return list(found.values())
+
+
+def bound(restriction: Restriction, reading: Reading, declared: Declared) -> Range | None:
+    """The range that a restriction leaves to a dim without a declared one; None where it is no plain bound."""
+    if len(restriction.dims) != 1:
+        return None
+    (name,) = restriction.dims
+    spec, example = declared.dims.get(name), reading.example.get(name)
+    out = [at[name] for at in restriction.excluded]
+    if example is None or example in out:
+        return None
+    below, above = [size for size in out if size < example], [size for size in out if size > example]
+    if (below and spec and spec.min is not None) or (above and spec and spec.max is not None):
+        return None
+    tried = [at for (at,) in _tried([name], reading, declared)]
+    least = max(below) + 1 if below else reading.captured[name].least
+    most = min(above) - 1 if above else reading.captured[name].most
+    whole = set(out) == {size for size in tried if size > 1 and (size < least or (most is not None and size > most))}
+    return Range(least, most) if whole else None
+
+
+def narrow(reading: Reading, name: str, to: Range, guard: str) -> Reading:
+    """A reading in which a dim without a declared range has a smaller captured one."""
+    captured = {**reading.captured, name: to}
+    return replace(reading, captured=captured, narrowed={**reading.narrowed, name: guard})
+
+
+def step(restriction: Restriction, reading: Reading, declared: Declared) -> int | None:
+    """The number whose multiples are all that a restriction allows of a dim; None where it is no such thing."""
+    if len(restriction.dims) != 1:
+        return None
+    (name,) = restriction.dims
+    tried = {at for (at,) in _tried([name], reading, declared) if at > 1}
+    allowed = sorted(tried - {at[name] for at in restriction.excluded})
+    for candidate in range(2, _LARGEST_STEP):
+        if allowed and allowed == [size for size in sorted(tried) if size % candidate == 0]:
+            return candidate
+    return None
+
+
+def _sizes(names: Mapping[Any, str], reading: Reading, declared: Declared) -> Iterator[dict[Any, int]]:
+    symbols = list(names)
+    dims = [names[symbol] for symbol in symbols]
+    example = [reading.example.get(dim, 2) for dim in dims]
+    tried = sorted(
+        _tried(dims, reading, declared),
+        key=lambda at: sum(abs(size - near) for size, near in zip(at, example, strict=True)),
+    )
+    for at in tried:
+        yield dict(zip(symbols, at, strict=True))
+
+
+def _tried(dims: Sequence[str], reading: Reading, declared: Declared) -> Iterator[tuple[int, ...]]:
+    each = max(4, int(_MOST_TRIES ** (1 / len(dims))))
+    return itertools.product(*(_candidates(dim, reading, declared, each) for dim in dims))
+
+
+def _candidates(dim: str, reading: Reading, declared: Declared, most: int) -> list[int]:
+    """Sizes of a dim to try: all where they are few, else the ends, those about the example, and some between."""
+    spec, example = declared.dims.get(dim), reading.example.get(dim, 2)
+    promised, captured = declared_range(spec), reading.captured[dim]
+    multiple = spec.multiple_of if spec else 1
+    least = max(promised.least, captured.least)
+    ends = [end for end in (promised.most, captured.most) if end is not None]
+    last = min(ends) if ends else 2 * example + _BEYOND_EXAMPLE
+    every = [size for size in range(least, last + 1) if size % multiple == 0]
+    if len(every) <= most:
+        return every
+    near = [size for size in every if abs(size - example) <= most // 6]
+    spread = every[:: max(1, len(every) // (most // 3))]
+    return sorted({*every[: most // 6], *every[-(most // 6) :], *near, *spread})
+
+
+def _place(condition: Any, log: GuardLog) -> Place | None:
+    text = str(condition)
+    for guard in log.guards:
+        if guard.text == text and guard.place is not None:
+            return guard.place
+    words = {str(symbol) for symbol in condition.free_symbols}
+    for guard in log.guards:
+        if guard.place is not None and words == words_in(guard.text) & set(log.symbols):
+            return guard.place
+    return None
