@@ -1,1 +1,1 @@
-"""Pure numpy: parity figures and verdicts, paired latency."""
+"""Pure numpy: parity, goldens, paired latency. No files, no sessions, no clock of its own."""

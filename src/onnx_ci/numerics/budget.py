@@ -1,0 +1,107 @@
+"""The budget: what a float output may err, from what PyTorch itself errs over all cases of that output."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from onnx_ci.numerics.dtypes import FloatDtype
+from onnx_ci.numerics.figures import Measures
+from onnx_ci.records.base import record
+
+_CAP = 4.0  # one ill-conditioned case must not loosen the others: what it adds to the pool is capped at 4 medians
+_ITEM = 10.0  # an item may carry that much more than its output: in a batch of 256 one may carry all, 16 times the mean
+
+
+@record
+class Limits:
+    """What one output of one case may err.
+
+    Attributes:
+        output: For `Measures.e_runtime`.
+        element: For `Measures.max_abs`.
+        item: For `Measures.worst_item`.
+    """
+
+    output: float
+    element: float
+    item: float
+
+
+@record
+class _Pool:
+    """PyTorch's error over the cases: root mean square of the (capped) values, and the elements it is known from."""
+
+    error: float
+    peak_error: float
+    spread: float
+
+
+def limits(cases: Sequence[Measures], kind: FloatDtype, budget: float) -> list[Limits]:
+    """The limits of each case of one output: k times PyTorch's error, pooled or its own, and never below the floor.
+
+    Its own counts too, or a case that PyTorch itself finds hard (a position table at its end) would be a false alarm;
+    so equal bits always pass.
+    """
+    pool = _pool(cases)
+    return [_limits(case, pool, kind, budget) for case in cases]
+
+
+def element_limit(case: Measures, kind: FloatDtype, budget: float, pooled: float = 0.0) -> float:
+    """What one element may err: a multiple of what PyTorch errs anywhere, and never less than twice the floor."""
+    own = budget * allowance(case.spread) * case.max_abs_torch
+    return max(own, budget * pooled * case.peak, 2 * kind.floor * case.peak)
+
+
+def allowance(spread: float) -> float:
+    """By how much the budget grows when PyTorch's error is known from few elements only.
+
+    The ratio of two errors that are each a single draw is above 4 in one healthy case of six; with draws from many
+    elements it is not. (Two normal draws: 2/π · atan(1/4) = 16 %. With this: 1.8 % at one, 3e-4 at four, 4e-5 at 8.)
+    """
+    return 1.0 + 8.0 / max(spread, 1.0)
+
+
+def broken(case: Measures, limit: Limits) -> str:
+    """Which of the three limits is broken, as "output", "element" or "item"; empty when all hold."""
+    if not case.e_runtime <= limit.output:
+        return "output"
+    if not case.max_abs <= limit.element:
+        return "element"
+    return "" if case.worst_item <= limit.item else "item"
+
+
+def pressure(case: Measures, limit: Limits) -> float:
+    """How near a case is to its limits: 1 is at the nearest of them."""
+    shares = (case.e_runtime / limit.output, case.max_abs / limit.element if limit.element else 0.0)
+    return max(*shares, case.worst_item / limit.item)
+
+
+def _limits(case: Measures, pool: _Pool, kind: FloatDtype, budget: float) -> Limits:
+    own, pooled = allowance(case.spread), allowance(pool.spread)
+    output = max(kind.floor, budget * own * (case.e_torch or 0.0), budget * pooled * pool.error)
+    return Limits(
+        output=output,
+        element=element_limit(case, kind, budget, pooled * pool.peak_error),
+        item=max(_ITEM * output, budget * own * case.worst_item_torch),
+    )
+
+
+def _pool(cases: Sequence[Measures]) -> _Pool:
+    errors = _capped([case.e_torch or 0.0 for case in cases])
+    peaks = _capped([case.max_abs_torch / case.peak if case.peak else 0.0 for case in cases])
+    squares = sum(e * e for e in errors)
+    fourths = sum(e**4 / max(case.spread, 1.0) for e, case in zip(errors, cases, strict=True))
+    return _Pool(error=_rms(errors), peak_error=_rms(peaks), spread=squares**2 / fourths if fourths else 0.0)
+
+
+def _capped(errors: list[float]) -> list[float]:
+    if not errors:
+        return []
+    cap = _CAP * statistics.median(errors)
+    return [min(e, cap) for e in errors]
+
+
+def _rms(errors: list[float]) -> float:
+    return math.sqrt(sum(e * e for e in errors) / len(errors)) if errors else 0.0

@@ -1,0 +1,298 @@
+"""The layers of one output in one case: structure, dtype, shape, non-finite places, values; the first to fail ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from onnx_ci.numerics import figures, ties
+from onnx_ci.numerics.budget import element_limit
+from onnx_ci.numerics.comparison import ExactFigures, Fault, OutputComparison
+from onnx_ci.numerics.dtypes import (
+    Array,
+    Mask,
+    Value,
+    dtype_name,
+    finite,
+    float_dtype,
+    integers,
+    is_string,
+    place,
+    real_parts,
+    widen,
+)
+from onnx_ci.numerics.words import at_text
+from onnx_ci.records.model import ParitySpec, Tolerance
+
+Triple = tuple[str, str, Value, Value, Value]
+_EDGE = 10  # how many floors below its largest number a dtype may overflow on one side and not on the other
+
+
+@dataclass(frozen=True)
+class CaseContext:
+    """What judging one output needs to know of its case.
+
+    Attributes:
+        no_oracle: Why the case has no oracle; empty when it has one.
+        unsure: Outputs of PyTorch that differ when it is called twice.
+        scores: The float outputs, for explaining flips.
+        flips: Explained flips found so far: what an index chose there is not compared.
+    """
+
+    spec: ParitySpec
+    unit: float
+    no_oracle: str
+    unsure: frozenset[str]
+    scores: dict[str, ties.ScorePair] = field(default_factory=dict)
+    flips: list[Mask] = field(default_factory=list)
+
+
+def compare_outputs(
+    names: list[str],
+    expected: Mapping[str, Value],
+    actual: Mapping[str, Value],
+    oracle: Mapping[str, Value],
+    context: CaseContext,
+) -> list[OutputComparison]:
+    """Compares outputs by name; exact ones first, since an explained flip excuses the floats that it chose."""
+    triples = [t for name in names for t in _items(name, expected[name], actual[name], oracle.get(name))]
+    for output, _, want, got, _ in triples:
+        if isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and _alike(want, got) and _is_float(want):
+            context.scores[output] = ties.ScorePair(expected=real_parts(want), actual=real_parts(got))
+    done: dict[int, OutputComparison] = {}
+    for floats in (False, True):
+        for at, triple in enumerate(triples):
+            if (isinstance(triple[2], np.ndarray) and _is_float(triple[2])) is floats:
+                done[at] = _compare(*triple, context)
+    return [done[at] for at in range(len(triples))]
+
+
+def _items(name: str, want: Value, got: Value, truth: Value) -> Iterator[Triple]:
+    """The tensors of an output; a sequence is taken apart when both sides have it at one length."""
+    if isinstance(want, list) and isinstance(got, list) and len(want) == len(got) and want:
+        truths = truth if isinstance(truth, list) and len(truth) == len(want) else [None] * len(want)
+        for at, (one, other, third) in enumerate(zip(want, got, truths, strict=True)):
+            yield f"{name}[{at}]", name, one, other, third
+    else:
+        yield name, name, want, got, truth
+
+
+def _compare(output: str, base: str, want: Value, got: Value, truth: Value, context: CaseContext) -> OutputComparison:
+    shape = list(want.shape) if isinstance(want, np.ndarray) else []
+    unsure = base in context.unsure
+
+    def result(**more: object) -> OutputComparison:
+        return OutputComparison(
+            output=output,
+            base=base,
+            dtype=dtype_name(want),
+            shape=shape,
+            unsure=unsure,
+            **more,  # type: ignore[arg-type]
+        )
+
+    if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray):
+        fault = _structure(want, got)
+        return result(fault=fault) if fault else result(exact=_nothing_to_compare(want))
+    fault = _dtype(want, got) or _shape(want, got, truth)
+    if fault:
+        return result(fault=fault)
+    oracle = truth if isinstance(truth, np.ndarray) and truth.shape == want.shape else None
+    if not _is_float(want):
+        return result(exact=compare_exact(want, got, oracle, context))
+    nans = int(np.isnan(real_parts(want)).sum())
+    fault = nonfinite_fault(want, got, oracle)
+    if fault:
+        return result(fault=fault, nans=nans)
+    return _floats(result(nans=nans), want, got, oracle, truth, context)
+
+
+def _structure(want: Value, got: Value) -> Fault | None:
+    kinds = _kind(want), _kind(got)
+    if kinds[0] != kinds[1]:
+        return Fault(rule="parity.structure", text=f"expected {kinds[0]}, got {kinds[1]}")
+    return None
+
+
+def _kind(value: Value) -> str:
+    if value is None:
+        return "an empty optional"
+    return f"a sequence of {len(value)}" if isinstance(value, list) else "a tensor"
+
+
+def _nothing_to_compare(want: Value) -> ExactFigures:
+    note = "both are empty optionals" if want is None else "both are empty sequences"
+    return ExactFigures(count=0, differ=0, explained=0, at=[], expected="", actual="", max_abs=None, note=note)
+
+
+def _dtype(want: Array, got: Array) -> Fault | None:
+    names = dtype_name(want), dtype_name(got)
+    return None if names[0] == names[1] else Fault(rule="parity.dtype", text=f"expected {names[0]}, got {names[1]}")
+
+
+def _shape(want: Array, got: Array, truth: Value) -> Fault | None:
+    if want.shape == got.shape:
+        return None
+    text = f"expected {_dims(want)}, got {_dims(got)}"
+    if isinstance(truth, np.ndarray) and truth.ndim == want.ndim == got.ndim and truth.shape != want.shape:
+        text += f"; PyTorch in float64 gives {_dims(truth)}, so this size hangs on rounding"
+        return Fault(rule="parity.shape", text=text, status="warn")
+    return Fault(rule="parity.shape", text=text)
+
+
+def _dims(array: Array) -> str:
+    return f"[{', '.join(map(str, array.shape))}]"
+
+
+def _alike(want: Array, got: Array) -> bool:
+    return want.shape == got.shape and want.dtype == got.dtype
+
+
+def _is_float(array: Array) -> bool:
+    return float_dtype(array.dtype) is not None
+
+
+def nonfinite_fault(want: Array, got: Array, oracle: Array | None) -> Fault | None:
+    """NaN and ±Inf must stand at the same places with the same signs.
+
+    One exception: at the very end of a dtype's range one side may overflow and the other just not.
+    """
+    want, got = real_parts(want), real_parts(got)
+    inside = finite(want), finite(got)
+    if bool(inside[0].all()) and bool(inside[1].all()):
+        return None
+    nans = np.isnan(want) != np.isnan(got)
+    with np.errstate(invalid="ignore"):
+        signs = (inside[0] != inside[1]) | (~inside[0] & ~inside[1] & (widen(want) != widen(got)))
+    wrong = nans | (signs & ~np.isnan(want) & ~np.isnan(got) & ~_at_the_edge(want, got))
+    count = int(wrong.sum())
+    if not count:
+        return None
+    at = int(wrong.reshape(-1).argmax())
+    values = [float(widen(array.reshape(-1)[at : at + 1])[0]) for array in (want, got)]
+    text = f"{count} of {want.size} places; first{at_text(place(at, want.shape))}: "
+    text += f"expected {values[0]:.7g}, got {values[1]:.7g}"
+    if oracle is not None:
+        text += f" (in float64: {float(widen(real_parts(oracle).reshape(-1)[at : at + 1])[0]):.7g})"
+    return Fault(rule="parity.nonfinite", text=text)
+
+
+def _at_the_edge(want: Array, got: Array) -> Mask:
+    kind = float_dtype(want.dtype)
+    if kind is None or want.dtype.kind != "f" or want.dtype.name.startswith("float8"):
+        return np.zeros(want.shape, np.bool_)
+    edge = float(np.finfo(want.dtype).max) * (1 - _EDGE * kind.floor)
+    a, b = widen(want), widen(got)
+    return np.asarray((np.abs(a) >= edge) & (np.abs(b) >= edge) & (np.sign(a) == np.sign(b)), np.bool_)
+
+
+def compare_exact(want: Array, got: Array, oracle: Array | None, context: CaseContext) -> ExactFigures:
+    """Compares integers, booleans and strings; explained flips are remembered in the context."""
+    if is_string(want.dtype):
+        want, got = _text(want), _text(got)
+        oracle = None if oracle is None else _text(oracle)
+    want, got = integers(want), integers(got)
+    differ = np.asarray(want != got, np.bool_)
+    explained, note = np.zeros(want.shape, np.bool_), ""
+    if oracle is not None and not is_string(want.dtype):
+        context.flips.append(np.asarray(integers(oracle) != want, np.bool_))
+    if bool(differ.any()) and context.spec.ties == "explain" and not is_string(want.dtype):
+        found = ties.explain(want, got, oracle, context.scores)
+        explained = found.places
+        context.flips.append(explained)
+        if explained.any():
+            note = f"{int(explained.sum())} flips where the scores tie ({found.scores}"
+            note += f": {found.margin:.2g} apart, {found.allowed:.2g} is twice their error)" if found.allowed else ")"
+    left = (differ & ~explained).reshape(-1)
+    at = int(left.argmax()) if left.any() else 0
+    shown = ["", ""] if not left.any() else [str(array.reshape(-1)[at]) for array in (want, got)]
+    return ExactFigures(
+        count=want.size,
+        differ=int(left.sum()),
+        explained=int(explained.sum()),
+        at=place(at, want.shape) if left.any() else [],
+        expected=shown[0],
+        actual=shown[1],
+        max_abs=_largest_difference(want, got),
+        note=note,
+    )
+
+
+def _text(array: Array) -> Array:
+    flat = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in array.reshape(-1)]
+    out = np.empty(len(flat), object)
+    out[:] = flat
+    return out.reshape(array.shape)
+
+
+def _largest_difference(want: Array, got: Array) -> float | None:
+    """Largest difference of whole numbers; modulo 2**64 the difference of any two of 64 bits is exact."""
+    if not want.size or not (np.issubdtype(want.dtype, np.integer) or want.dtype == np.bool_):
+        return None
+    with np.errstate(over="ignore"):
+        a, b = want.astype(np.uint64), got.astype(np.uint64)
+        return float(np.where(want > got, a - b, b - a).max())
+
+
+def _floats(
+    item: OutputComparison, want: Array, got: Array, oracle: Array | None, truth: Value, context: CaseContext
+) -> OutputComparison:
+    kind = float_dtype(want.dtype)
+    assert kind is not None  # `_is_float` said so
+    left_out = _left_out(want, context.flips)
+    why = "" if oracle is not None else context.no_oracle or _why_no_oracle(truth, want)
+    want, got = real_parts(want), real_parts(got)
+    oracle = None if oracle is None else real_parts(oracle)
+    if left_out is not None and left_out.shape != want.shape:
+        left_out = np.repeat(left_out[..., None], 2, axis=-1)
+    found = figures.measure(got, want, oracle, leave_out=left_out, unit=context.unit)
+    limit = element_limit(found, kind, context.spec.budget)
+    reference = want if oracle is None else oracle
+    beyond = figures.elements_beyond(got, reference, limit, left_out) if not found.max_abs <= limit else 0.0
+    manual = context.spec.outputs.get(item.base)
+    return replace(
+        item,
+        floats=found,
+        unoracled=why,
+        beyond=beyond,
+        left_out=0 if left_out is None else int(left_out.sum()),
+        over_default=None if oracle is not None else _over(got, want, kind.rtol, kind.atol * found.peak, left_out),
+        over_manual=None if manual is None else _over_manual(got, want, manual, left_out),
+    )
+
+
+def _left_out(want: Array, flips: list[Mask]) -> Mask | None:
+    """Elements that an explained flip chose: the places of every mask whose shape is a prefix of this one's."""
+    fitting = [mask for mask in flips if mask.ndim and mask.shape == want.shape[: mask.ndim] and mask.any()]
+    if not fitting:
+        return None
+    out = np.zeros(want.shape, np.bool_)
+    for mask in fitting:
+        out |= mask.reshape(mask.shape + (1,) * (want.ndim - mask.ndim))
+    return out
+
+
+def _why_no_oracle(truth: Value, want: Array) -> str:
+    if isinstance(truth, np.ndarray):
+        return f"in float64 the output has another shape: {_dims(truth)} instead of {_dims(want)}"
+    return "no float64 form of this output"
+
+
+def _over(got: Array, want: Array, rtol: float, atol: float, left_out: Mask | None) -> float:
+    """The largest of ``|actual - expected| / (atol + rtol * |expected|)``: above 1 something is not allowed."""
+    keep = finite(got) & finite(want)
+    if left_out is not None:
+        keep &= ~left_out
+    if not keep.any():
+        return 0.0
+    wide = widen(want[keep])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        apart = np.abs(widen(got[keep]) - wide)
+        over = np.where(apart == 0.0, 0.0, apart / (atol + rtol * np.abs(wide)))
+    return float(np.nan_to_num(over, nan=np.inf).max())
+
+
+def _over_manual(got: Array, want: Array, manual: Tolerance, left_out: Mask | None) -> float:
+    return _over(got, want, manual.rtol, manual.atol, left_out)
