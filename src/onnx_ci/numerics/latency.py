@@ -1,4 +1,4 @@
-"""Latency: samples and interleaved pairs, with the clock handed in. What they mean for a verdict is decided elsewhere."""
+"""Latency: samples and interleaved pairs, with the clock handed in; what they mean is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Percentiles:
 
 @record
 class PairRatio:
-    """How two runners compare: the median of the pairs' ratios with a bootstrap interval; above 1 the first is slower."""
+    """The median of the pairs' ratios with a bootstrap interval; above 1 the first is slower."""
 
     median: float
     low: float
