@@ -1,0 +1,203 @@
+"""Chooses the sizes at which a model is tried: pure arithmetic on dims, within a budget of memory and work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx_ci.export.declared import names_in, size_of
+from onnx_ci.records.model import DimSpec
+
+Sizes = dict[str, int]
+Shapes = Mapping[str, Sequence[int | str]]
+
+MOST_CASES = 24
+MOST_BYTES = 256 << 20
+"""Of all inputs of one case together."""
+MOST_GROWTH = 16
+"""How many times the example's work a case may be."""
+FREE_WORK = 1 << 24
+"""Work that any case may be, however small the example is."""
+_START = {0: 2}  # the first axis is a batch; others need room for kernels and strides
+_SPATIAL, _OTHER = 64, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a dim may be. Ends are multiples of `step`; `max` None is without end."""
+
+    min: int
+    max: int | None
+    step: int
+    example: int
+
+    @classmethod
+    def of(cls, ends: tuple[int, int | None], dim: DimSpec, example: int) -> Range:
+        """Rounds a captured range to the declared multiple; size 0 only where the declaration says so."""
+        least, most = ends
+        if dim.min is None:
+            least = max(least, 1)
+        step = dim.multiple_of
+        low = -(-least // step) * step
+        return cls(low, None if most is None else most // step * step, step, example)
+
+    @property
+    def top(self) -> int:
+        """The largest size to try: without an end, a step over twice the example."""
+        return self.max if self.max is not None else 2 * self.example + self.step
+
+    def holds(self, size: int) -> bool:
+        """Whether a size is in the range."""
+        return self.min <= size and (self.max is None or size <= self.max) and size % self.step == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sizes of a case to be made, and why."""
+
+    name: str
+    why: str
+    dims: Sizes
+
+
+def boundaries(
+    ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, widths: Mapping[str, int], known: Sequence[Sizes] = ()
+) -> tuple[list[Plan], list[str]]:
+    """Each dim alone at its ends and one off the example, all at their ends, rectangles both ways.
+
+    Args:
+        ranges: The dims that may vary.
+        base: The example's size of every dim.
+        shapes: The axes of each tensor, by path.
+        widths: Bytes an element, by path.
+        known: Sizes that a case exists for.
+
+    Returns:
+        The plans, no sizes twice, and a sentence for each one that was left out.
+    """
+    fits = _budget(base, shapes, widths)
+    tried = [dict(dims) for dims in known]
+    plans: list[Plan] = []
+    notes: list[str] = []
+    for plan in _wanted(ranges, base, shapes, fits):
+        if plan.dims in tried:
+            continue
+        tried.append(plan.dims)
+        if not fits(plan.dims):
+            notes.append(f"case {plan.name} was left out: its inputs are too large")
+        elif len(plans) == MOST_CASES:
+            notes.append(f"case {plan.name} was left out: there are {MOST_CASES} already")
+        else:
+            plans.append(plan)
+    return plans, notes
+
+
+def example(dims: Mapping[str, DimSpec], taken: set[int], shapes: Shapes) -> Sizes:
+    """Sizes for an example: the declared ones, else distinct, none of 0, 1 or a static size, and in range."""
+    chosen = {name: dim.example for name, dim in dims.items() if dim.example is not None}
+    for name, dim in dims.items():
+        if name not in chosen:
+            avoid = taken | set(chosen.values()) | {0, 1}
+            chosen[name] = _distinct(dim, avoid, _start(name, shapes))
+    return {name: chosen[name] for name in dims}
+
+
+def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Callable[[Sizes], bool]) -> Iterator[Plan]:
+    if len(ranges) > 1:
+        yield Plan("all-min", "every dim at its minimum", base | {name: one.min for name, one in ranges.items()})
+        yield _all_max(ranges, base, fits)
+    for name, one in ranges.items():
+        yield Plan(f"{name}-min", f"{name} at its minimum, {one.min}", base | {name: one.min})
+        yield _at_max(name, one, base, fits)
+        off = next((size for size in (one.example + one.step, one.example - one.step) if one.holds(size)), None)
+        if off is not None:
+            yield Plan(f"{name}-off", f"{name} one step off the example, {off}", base | {name: off})
+    for first, second in _neighbours(shapes, ranges):
+        if ranges[first].holds(base[second]) and ranges[second].holds(base[first]):
+            swapped = base | {first: base[second], second: base[first]}
+            yield Plan(f"{first}-{second}-swapped", f"{first} and {second} exchanged", swapped)
+
+
+def _at_max(name: str, one: Range, base: Sizes, fits: Callable[[Sizes], bool]) -> Plan:
+    size = _largest(name, one, base, fits)
+    why = f"{name} at its maximum, {size}"
+    if one.max is None:
+        why = f"{name} has no maximum: {size}, with {base[name]} in the example"
+    elif size < one.max:
+        why = f"{name} at {size}, short of its maximum {one.max}, to stay within the budget of memory and time"
+    return Plan(f"{name}-max", why, base | {name: size})
+
+
+def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Callable[[Sizes], bool]) -> Plan:
+    dims = base | {name: one.top for name, one in ranges.items()}
+    cut: list[str] = []
+    for name in sorted(ranges, key=lambda name: ranges[name].top / max(base[name], 1), reverse=True):
+        if fits(dims):
+            break
+        dims[name] = _largest(name, ranges[name], dims, fits)
+        cut.append(name)
+    said = f"; {', '.join(cut)} less, to stay within the budget of memory and time" if cut else ""
+    return Plan("all-max", f"every dim at its maximum{said}", dims)
+
+
+def _largest(name: str, one: Range, dims: Sizes, fits: Callable[[Sizes], bool]) -> int:
+    """The largest size of one dim that fits, the others as they are; at least the example's."""
+    if fits(dims | {name: one.top}):
+        return one.top
+    low, high = one.example // one.step, one.top // one.step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(dims | {name: middle * one.step}) else (low, middle)
+    return low * one.step
+
+
+def _budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int]) -> Callable[[Sizes], bool]:
+    most = max(MOST_GROWTH * _work(base, shapes), FREE_WORK)
+
+    def fits(dims: Sizes) -> bool:
+        size = sum(widths[path] * _elements(axes, dims) for path, axes in shapes.items())
+        return size <= MOST_BYTES and _work(dims, shapes) <= most
+
+    return fits
+
+
+def _work(dims: Sizes, shapes: Shapes) -> int:
+    """A rough measure of what a forward costs: attention is quadratic in a sequence, convolution linear in a picture."""
+    total = 0
+    for axes in shapes.values():
+        moving = [size_of(axis, dims) for axis in axes if names_in(axis)]
+        factor = max(moving, default=1) if len(axes) <= 3 else 4
+        total += _elements(axes, dims) * max(factor, 1)
+    return total
+
+
+def _elements(axes: Sequence[int | str], dims: Sizes) -> int:
+    return math.prod(max(size_of(axis, dims), 0) for axis in axes)
+
+
+def _neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, str]]:
+    """Pairs of dims that lie side by side in a tensor."""
+    pairs: dict[tuple[str, str], None] = {}
+    for axes in shapes.values():
+        for first, second in zip(axes, axes[1:], strict=False):
+            if first in ranges and second in ranges and first != second:
+                pairs[str(first), str(second)] = None
+    return list(pairs)
+
+
+def _start(name: str, shapes: Shapes) -> int:
+    for axes in shapes.values():
+        if name in axes:
+            at = list(axes).index(name)
+            return _START.get(at, _SPATIAL if len(axes) >= 4 and at >= 2 else _OTHER)
+    return _OTHER
+
+
+def _distinct(dim: DimSpec, avoid: set[int], start: int) -> int:
+    step = dim.multiple_of
+    low = -(-max(dim.min or 0, 1) // step) * step
+    high = dim.max if dim.max is not None else max(low, start) + step * (len(avoid) + 1)
+    sizes = range(low, high + 1, step)
+    near = sorted(sizes[:4096], key=lambda size: (size < start, abs(size - start)))
+    return next((size for size in near if size not in avoid), low)
