@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx_ci.export import symbolic
+from onnx_ci.export import traced
 from onnx_ci.export.capture import GuardLog
 from onnx_ci.export.places import Place
 from onnx_ci.export.shapes import Range, Reading, declared_range, words_in
@@ -49,10 +49,10 @@ def restrictions(asserts: Sequence[Any], reading: Reading, declared: Declared, l
         excluded = [
             {names[symbol]: size for symbol, size in at.items()}
             for at in _sizes(names, reading, declared)
-            if symbolic.holds(condition, at) is False and min(at.values()) > 1
+            if traced.holds(condition, at) is False and min(at.values()) > 1
         ]
         if excluded:
-            text = symbolic.shown(condition, names)
+            text = traced.shown(condition, names)
             found.setdefault(text, Restriction(text, sorted(set(names.values())), excluded, _place(condition, log)))
     return list(found.values())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from onnx_ci.export import capture, symbolic
+from onnx_ci.export import capture, traced
 from onnx_ci.export.capture import GuardLog
 from onnx_ci.export.places import Place
 from onnx_ci.export.types import Declared, Leaf
@@ -140,7 +140,7 @@ def _read_axis(reading: Reading, program: torch.export.ExportedProgram, name: st
         reading.captured[name] = Range(int(size), int(size))
         return
     if not size.is_Symbol:
-        reading.tied[name] = str(symbolic.render(size, reading.symbols))
+        reading.tied[name] = str(traced.render(size, reading.symbols))
         reading.captured.setdefault(name, Range(1, None))
         return
     known = reading.symbols.setdefault(size, name)
@@ -177,7 +177,7 @@ def _read_derived(reading: Reading, program: torch.export.ExportedProgram, axis:
         at = {symbol: probe + place for place, symbol in enumerate(sorted(size.free_symbols, key=str))}
         named = {reading.symbols[symbol]: value for symbol, value in at.items() if symbol in reading.symbols}
         if not wanted.names <= named.keys() or int(size.xreplace(at)) != wanted(named):
-            reading.tied[axis.dim] = str(symbolic.render(size, reading.symbols))
+            reading.tied[axis.dim] = str(traced.render(size, reading.symbols))
             return
 
 

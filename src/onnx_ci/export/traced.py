@@ -1,0 +1,123 @@
+"""Sizes that torch traced, as sympy expressions: printed in the contract's grammar, and evaluated."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from onnx_ci.records.expression import UNKNOWN
+
+_FLOOR_DIVISIONS = {"FloorDiv", "CleanDiv", "PythonFloorDiv"}
+_LARGEST_DENOMINATOR = 64
+_REMAINDERS = {"Mod", "PythonMod"}
+
+
+def render(size: Any, names: Mapping[Any, str]) -> int | str:
+    """Writes a size as the contract has it: a number, a dim name or an expression; "?" for what has no form there.
+
+    Args:
+        size: An int or a sympy expression of FX symbols.
+        names: The declared name of each symbol.
+    """
+    if isinstance(size, int):
+        return size
+    if getattr(size, "is_Integer", False):
+        return int(size)
+    try:
+        return _Printer(names).sum(size)
+    except _NoFormError:
+        return UNKNOWN
+
+
+def holds(condition: Any, sizes: Mapping[Any, int]) -> bool | None:
+    """Whether a condition on sizes is true at these; None where sympy cannot tell."""
+    integer = importlib.import_module("sympy").Integer  # untyped, and torch has imported it by now
+    try:
+        value = condition.xreplace({symbol: integer(size) for symbol, size in sizes.items()})
+    except (ZeroDivisionError, ValueError, TypeError, AssertionError):
+        return None
+    return {"True": True, "False": False}.get(str(value))
+
+
+def shown(condition: Any, names: Mapping[Any, str]) -> str:
+    """A condition for a message, with the declared names put in."""
+    symbols = importlib.import_module("sympy").Symbol
+    return str(condition.xreplace({symbol: symbols(name, integer=True) for symbol, name in names.items()}))
+
+
+class _NoFormError(Exception):
+    """The grammar has no way to say this."""
+
+
+class _Printer:
+    def __init__(self, names: Mapping[Any, str]) -> None:
+        self._names = names
+
+    def sum(self, value: Any) -> str:
+        if not value.is_Add:
+            return self._product(value)
+        text = ""
+        for term in value.as_ordered_terms():
+            negative = term.could_extract_minus_sign()
+            part = self._product(-term if negative else term)
+            text += (" - " if negative else " + ") + part if text else ("-" if negative else "") + part
+        return text
+
+    def _product(self, value: Any) -> str:
+        if not value.is_Mul:
+            return self._factor(value)
+        below = 1
+        parts = []
+        for factor in value.as_ordered_factors():
+            if factor.is_Rational and not factor.is_Integer:
+                parts += [str(factor.p)] if factor.p != 1 else []
+                below = int(factor.q)
+            else:
+                parts.append(self._factor(factor))
+        if below != 1:  # a Rational times what torch knows to be divisible by it
+            return f"({'*'.join(parts)}) // {below}"
+        return "*".join(parts)
+
+    def _factor(self, value: Any) -> str:
+        if value.is_Integer:
+            return str(int(value))
+        if value.is_Symbol:
+            if value not in self._names:
+                raise _NoFormError
+            return self._names[value]
+        if value.is_Pow and value.exp.is_Integer and 0 < value.exp <= 8:
+            return "*".join([self._factor(value.base)] * int(value.exp))
+        if value.is_Add or value.is_Mul:
+            return f"({self.sum(value)})"
+        return self._function(value)
+
+    def _function(self, value: Any) -> str:
+        kind = value.func.__name__
+        if kind in _FLOOR_DIVISIONS:
+            return f"({self._factor(value.args[0])} // {self._factor(value.args[1])})"
+        if kind in _REMAINDERS:
+            return f"({self._factor(value.args[0])} % {self._factor(value.args[1])})"
+        if kind == "ModularIndexing":
+            base, divisor, modulus = (self._factor(arg) for arg in value.args)
+            return f"({base} // {divisor} % {modulus})"
+        if kind == "CeilDiv":
+            return f"(-(-{self._factor(value.args[0])} // {self._factor(value.args[1])}))"
+        if kind in ("Min", "Max"):
+            return f"{kind.lower()}({', '.join(self.sum(arg) for arg in value.args)})"
+        if kind in ("FloorToInt", "CeilToInt") and value.args[0].func.__name__ == "IntTrueDiv":
+            above, below = (self._factor(arg) for arg in value.args[0].args)
+            return f"({above} // {below})" if kind == "FloorToInt" else f"(-(-{above} // {below}))"
+        if kind in ("FloorToInt", "TruncToInt"):
+            return self._scaled(value.args[0])
+        raise _NoFormError
+
+    def _scaled(self, value: Any) -> str:
+        """``int(1.5 * h)`` as ``3*h // 2``, where the factor is an exact fraction."""
+        factors: list[Any] = list(value.args) if value.is_Mul else []
+        if len(factors) != 2 or not factors[0].is_Float or factors[1].func.__name__ != "ToFloat":
+            raise _NoFormError
+        above, below = float(factors[0]).as_integer_ratio()
+        if below > _LARGEST_DENOMINATOR or above < 0:
+            raise _NoFormError
+        return f"({above}*{self._factor(factors[1].args[0])} // {below})"
