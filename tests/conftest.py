@@ -1,0 +1,32 @@
+"""Guards for all tests: nothing reaches out of this machine by accident."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+
+
+class ReachedOutError(RuntimeError):
+    """A test opened a connection beyond loopback."""
+
+
+def _is_near(address: object) -> bool:
+    host = address[0] if isinstance(address, tuple) and address else None
+    if not isinstance(host, str):
+        return True  # a local socket's path
+    if host in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "socket.connect" and not _is_near(arguments[1]):
+        raise ReachedOutError(f"connect to {arguments[1]}")
+    if event == "socket.getaddrinfo" and not _is_near((arguments[0],)):
+        raise ReachedOutError(f"look-up of {arguments[0]}")
+
+
+sys.addaudithook(_watch)
