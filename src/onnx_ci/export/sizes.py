@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export.declared import names_in, size_of
+from onnx_ci.records import expression
 from onnx_ci.records.model import DimSpec
 
 Sizes = dict[str, int]
@@ -59,6 +60,28 @@ class Plan:
     name: str
     why: str
     dims: Sizes
+
+
+def names_in(axis: str | int) -> frozenset[str]:
+    """The dims that an axis depends on; none for a size."""
+    return frozenset() if isinstance(axis, int) else expression.parse(axis).names
+
+
+def size_of(axis: str | int, sizes: Mapping[str, int]) -> int:
+    """The size of an axis when dims have these sizes."""
+    return axis if isinstance(axis, int) else expression.parse(axis)(sizes)
+
+
+def solve(axis: str, size: int) -> tuple[str, int] | None:
+    """The dim of an axis and its size, when the axis has this size; None where no whole number gives it.
+
+    torch has expressions of one dim only, linear and rising: ``2*h + 4``.
+    """
+    (name,) = names_in(axis)
+    start = size_of(axis, {name: 0})
+    slope = size_of(axis, {name: 1}) - start
+    value, rest = divmod(size - start, slope)
+    return (name, value) if rest == 0 and value >= 0 else None
 
 
 def boundaries(
@@ -163,7 +186,7 @@ def _budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int]) -> Callable[
 
 
 def _work(dims: Sizes, shapes: Shapes) -> int:
-    """A rough measure of what a forward costs: attention is quadratic in a sequence, convolution linear in a picture."""
+    """What a forward costs, roughly: attention is quadratic in a sequence, convolution linear in a picture."""
     total = 0
     for axes in shapes.values():
         moving = [size_of(axis, dims) for axis in axes if names_in(axis)]
@@ -180,7 +203,7 @@ def _neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, 
     """Pairs of dims that lie side by side in a tensor."""
     pairs: dict[tuple[str, str], None] = {}
     for axes in shapes.values():
-        for first, second in zip(axes, axes[1:], strict=False):
+        for first, second in itertools.pairwise(axes):
             if first in ranges and second in ranges and first != second:
                 pairs[str(first), str(second)] = None
     return list(pairs)

@@ -91,13 +91,18 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class RunCase:
-    """A case before it is written: inputs as forward takes them."""
+    """A case before it is written: inputs as forward takes them.
+
+    Attributes:
+        problems: Where a user's case contradicts the declaration, a sentence each; `why` tells it too.
+    """
 
     name: str
     origin: Origin
     why: str
     inputs: NamedInputs
     dims: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
