@@ -122,7 +122,7 @@ def run_act(
         tree: The consumer's repository.
         action: This repository's exported tree; what `org/onnx-ci@v1` means.
         scratch: A folder for this run alone.
-        tools: RUNNER_TOOL_CACHE, shared by the runs of a session, so that the tool's environment is made once.
+        tools: What becomes RUNNER_TOOL_CACHE, shared by the runs of a session, so that the tool's environment is made once.
         event: The payload.
         api: Base URL of the GitHub that the run talks to.
         environ: More variables for the steps.
@@ -130,12 +130,12 @@ def run_act(
         timeout: Seconds.
     """
     store = store or scratch / "store"
-    for folder in (scratch / "home", store, tools):
+    for folder in (scratch / "home", scratch / "act", store, tools):
         folder.mkdir(parents=True, exist_ok=True)
+    (scratch / "act" / "tool_cache").symlink_to(tools)  # where act puts RUNNER_TOOL_CACHE, whatever it is told
     (scratch / "event.json").write_text(json.dumps(event))
     steps = {
         "GITHUB_API_URL": api,
-        "RUNNER_TOOL_CACHE": str(tools),
         "TEST_ARTIFACT_STORE": str(store),
         **_pip_settings(),
         **environ,
