@@ -58,8 +58,11 @@ class Report:
     Attributes:
         exit_code: 0 pass, 1 a promise is broken, 3 could not tell.
         missing: Expected legs that have no result.
-        problems: Files that could not be read as results, a sentence each.
+        problems: Why it could not be told, a sentence each: files that are no results, two results of one leg, …
+        notes: What to know besides, a sentence each; never changes the exit code.
         versions: What changed against the base; empty without a base.
+        changed: Labels of models whose versions changed against the base.
+        new: Labels of models that the base lacks.
         base: Whether a base was given.
     """
 
@@ -69,5 +72,8 @@ class Report:
     results: list[Result]
     missing: list[Leg] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     versions: list[VersionChange] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
     base: bool = False

@@ -1,0 +1,87 @@
+"""Workflow commands: annotations at file and line, and logs printed so that they can give no command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from onnx_ci.records.report import Report
+from onnx_ci.records.result import label
+from onnx_ci.report.escape import clean, command_data, command_property, line, path
+from onnx_ci.report.rows import findings
+
+Level = Literal["error", "warning"]
+PER_LEVEL = 10
+"""What GitHub shows of one level and step; it drops the rest without a word."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Annotation:
+    """What is said at a line of a file; without a file it is said of the run."""
+
+    level: Level
+    title: str
+    message: str
+    file: str = ""
+    line: int | None = None
+
+    def command(self) -> str:
+        """The workflow command, on one line."""
+        properties = [f"file={command_property(self.file)}"] if self.file else []
+        properties += [f"line={self.line}"] if self.file and self.line else []
+        properties += [f"title={command_property(self.title, limit=200)}"]
+        return f"::{self.level} {','.join(properties)}::{command_data(self.message)}"
+
+
+def collect(report: Report, *, config: str) -> list[Annotation]:
+    """Everything worth an annotation, the gravest first.
+
+    Args:
+        report: The merged report.
+        config: Path of the config file, where findings without a file are shown.
+    """
+    found = [Annotation(level="error", title="onnx-ci", message=problem) for problem in report.problems]
+    for leg in report.missing:
+        said = f"{label(leg.model, leg.variant)} on {leg.target}: {leg.not_run or 'no result'}"
+        level: Level = "error" if leg.required and not leg.not_run else "warning"
+        found.append(Annotation(level=level, title="onnx-ci: no result", message=said, file=config, line=1))
+    for result, finding in findings(report, "error", "fail", "warn"):
+        broken = finding.status != "warn" and result.required
+        subject = f" ({finding.subject})" if finding.subject else ""
+        file = path(finding.file)
+        found.append(
+            Annotation(
+                level="error" if broken else "warning",
+                title=f"{finding.rule}: {label(result.model, result.variant)} on {result.target}{subject}",
+                message="\n".join(part for part in (finding.message, finding.hint) if part) or finding.rule,
+                file=file or config,
+                line=(line(finding.line) or 1) if file else 1,
+            )
+        )
+    return sorted(found, key=lambda one: one.level != "error")
+
+
+def commands(found: Sequence[Annotation], *, where: str) -> list[str]:
+    """The commands, at most ten of a level: where there are more, the tenth says how many and where they are."""
+    written = []
+    levels: tuple[Level, ...] = ("error", "warning")
+    for level in levels:
+        ours = [one for one in found if one.level == level]
+        if len(ours) > PER_LEVEL:
+            more = len(ours) - (PER_LEVEL - 1)
+            ours = ours[: PER_LEVEL - 1]
+            ours.append(Annotation(level=level, title="onnx-ci", message=f"and {more} more: see {where}"))
+        written += [one.command() for one in ours]
+    return written
+
+
+def quoted_log(text: str, *, token: str) -> str:
+    """Somebody else's output, in which the runner obeys nothing.
+
+    Args:
+        text: As it was printed.
+        token: Random, and unknown to whoever wrote the text: `secrets.token_hex(16)`.
+    """
+    body = clean(text, lines=True, limit=1 << 20).replace(token, "")
+    return f"::stop-commands::{token}\n{body}\n::{token}::\n"

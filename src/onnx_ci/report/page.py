@@ -1,0 +1,143 @@
+"""The whole report as one page: every finding and figure, no script, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from onnx_ci import __version__
+from onnx_ci.records.report import Report
+from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, label
+from onnx_ci.report.context import Context
+from onnx_ci.report.escape import hypertext, line, path
+from onnx_ci.report.numbers import NONE, figure, milliseconds
+from onnx_ci.report.rows import ICONS, Row, golden_word, rows, verdict
+from onnx_ci.report.sections import conclusion
+from onnx_ci.report.table import HEADERS, latency, parity
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: .5rem 0 1rem; display: block; overflow-x: auto; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { font-weight: 600; } small, .hint, .at { opacity: .75; } .hint { font-style: italic; }
+code, .at { font-family: ui-monospace, monospace; font-size: .9em; }
+section { border-top: 2px solid var(--line); margin-top: 2rem; } summary { cursor: pointer; }
+pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem; }
+"""
+_FIGURES = ["Case", "Output", "", "Judged by", "PyTorch", "Target", "Limit", "Max abs", "Max rel", "ULP", "Cosine"]
+_TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
+
+
+def render(report: Report, context: Context) -> str:
+    """Renders a self-contained HTML document."""
+    listed = rows(report)
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    run = f' · <a href="{hypertext(context.url)}">run</a>' if context.url else ""
+    commit = f" · commit <code>{hypertext(context.run.sha[:10])}</code>" if context.run.sha else ""
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">',
+            f"<title>onnx-ci</title><style>{STYLE}</style></head><body>",
+            f"<h1>{ICONS[report.status]} onnx-ci: {hypertext(conclusion(report, listed))}</h1>",
+            f"<p>onnx-ci {__version__}{commit}{run}</p>",
+            _list("Problems", report.problems),
+            _list("Notes", report.notes),
+            _table(HEADERS, (_row(row) for row in listed)),
+            *(_result(result) for result in report.results),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _row(row: Row) -> list[str]:
+    error, remark = parity(row.parity)
+    runtime, eager = latency(row.latency)
+    golden = row.golden
+    return [
+        f"<code>{hypertext(row.label)}</code>",
+        hypertext(row.target),
+        f"{ICONS[row.state]} {hypertext(verdict(row))}"
+        + ("" if row.required or not row.troubled else "<br><small>not required</small>"),
+        f"{hypertext(error)}<br><small>{hypertext(remark)}</small>",
+        f"{ICONS[golden.status]} {hypertext(golden_word(golden))}" if golden else NONE,
+        f"{hypertext(runtime)}<br><small>{hypertext(eager)}</small>",
+        f"<code>{hypertext(row.artifact or NONE)}</code>",
+    ]
+
+
+def _result(result: Result) -> str:
+    environment = result.environment
+    machine = (environment.cpu, f"{environment.cores} cores", environment.gpu, result.provider, environment.platform)
+    packages = sorted({"python": environment.python, **environment.packages}.items())
+    costs = [
+        [hypertext(stage), hypertext(f"{figure(cost.seconds)} s"), _memory(cost.peak_bytes)]
+        for stage, cost in result.stages.items()
+    ]
+    name = hypertext(f"{label(result.model, result.variant)} on {result.target}")
+    return "\n".join(
+        [
+            f"<section><h2>{ICONS[result.status]} {name}</h2>",
+            f"<p>{hypertext(' · '.join(part for part in machine if part))}</p>",
+            _table(["", "Rule", "Subject", "Finding"], (_finding(finding) for finding in result.findings)),
+            _fold("Parity", _table(_FIGURES, (_figures(one) for one in result.parity))),
+            _fold("Latency", _table(_TIMES, (_timing(one) for one in result.latency))),
+            _fold("Time and memory", _table(["Stage", "Time", "Peak memory"], costs)),
+            _fold("Versions", _table(["Package", "Version"], ([hypertext(a), hypertext(b)] for a, b in packages))),
+            _fold("Log", f"<pre>{hypertext(result.log, lines=True, limit=200_000)}</pre>" if result.log else ""),
+            "</section>",
+        ]
+    )
+
+
+def _finding(finding: Finding) -> list[str]:
+    file, number = path(finding.file), line(finding.line)
+    place = f"{file}:{number}" if file and number else file
+    said = [hypertext(finding.message)]
+    said += [f'<span class="hint">{hypertext(finding.hint)}</span>'] if finding.hint else []
+    said += [f'<span class="at">{hypertext(place)}</span>'] if place else []
+    mark = f'<span title="{hypertext(finding.status)}">{ICONS[finding.status]}</span>'
+    return [mark, f"<code>{hypertext(finding.rule)}</code>", hypertext(finding.subject), "<br>".join(said)]
+
+
+def _figures(one: OutputFigures) -> list[str]:
+    cells = [one.case, one.output]
+    numbers = [one.e_torch, one.e_runtime, one.limit, one.max_abs, one.max_rel, one.ulp, one.cosine]
+    note = f"<br><small>{hypertext(one.note)}</small>" if one.note else ""
+    return [*map(hypertext, cells), ICONS[one.status], hypertext(one.against) + note, *map(figure, numbers)]
+
+
+def _timing(one: Timing) -> list[str]:
+    samples = [*one.samples_ms] or [float("nan")]
+    times = [one.p50_ms, one.p90_ms, one.p99_ms, min(samples), max(samples)]
+    return [
+        hypertext(one.runner),
+        hypertext(one.case),
+        *map(milliseconds, times),
+        str(len(one.samples_ms)),
+        hypertext(str(one.threads)),
+        one.transfers,
+    ]
+
+
+def _memory(size: int | None) -> str:
+    return NONE if size is None else f"{min(max(size, 0), 1 << 60) >> 20} MiB"
+
+
+def _table(headers: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n" for cells in lines)
+    head = "".join(f"<th>{header}</th>" for header in headers)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>" if body else ""
+
+
+def _list(title: str, lines: Sequence[str]) -> str:
+    items = "".join(f"<li>{hypertext(line)}</li>" for line in lines)
+    return f"<h2>{title}</h2><ul>{items}</ul>" if items else ""
+
+
+def _fold(title: str, body: str) -> str:
+    return f"<details><summary>{title}</summary>{body}</details>" if body else ""

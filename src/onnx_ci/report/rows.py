@@ -1,0 +1,232 @@
+"""The rows of the parity and latency table, a leg each: what markdown, the page and the terminal all show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from onnx_ci.records.environment import Environment
+from onnx_ci.records.report import Leg, Report
+from onnx_ci.records.result import (
+    EXPORT_TARGET,
+    STAGES,
+    Finding,
+    OutputFigures,
+    Result,
+    Status,
+    Timing,
+    label,
+)
+
+Kind = Literal["broken", "changed", "new", "rest"]
+KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
+State = Literal["pass", "warn", "fail", "error", "skip", "missing"]
+ICONS: dict[State, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❓", "skip": "⏭️", "missing": "❓"}
+_CPU = "CPUExecutionProvider"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Latency:
+    """Median latencies of one case.
+
+    Attributes:
+        runtime: ONNX Runtime, in milliseconds; None where it was not timed.
+        eager: PyTorch eager on the same machine under the same conditions, in milliseconds; None where there is none.
+        paired: Whether both were measured in one process in interleaved pairs, so that their ratio means something.
+    """
+
+    case: str
+    runtime: float | None
+    eager: float | None
+    paired: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One leg of the table.
+
+    Attributes:
+        kind: Of its model: where the row stands.
+        mark: "changed" or "new" against the base; else "".
+        state: The result's status, or "missing".
+        stages: Stages that broke or could not be told, in order.
+        warnings: How many findings warn.
+        why: Why there is no result; empty where there is one.
+        parity: The worst figures; None where no output was compared.
+        golden: The worst golden finding; None where there is no golden.
+        artifact: Digest.
+    """
+
+    kind: Kind
+    mark: str
+    label: str
+    target: str
+    required: bool
+    state: State
+    stages: list[str]
+    warnings: int
+    why: str
+    parity: OutputFigures | None
+    golden: Finding | None
+    latency: Latency | None
+    artifact: str | None
+
+    @property
+    def troubled(self) -> bool:
+        """Whether somebody must look at it; what only did not run on a target that need not is no trouble."""
+        return self.state in ("fail", "error") or (self.state == "missing" and self.required)
+
+
+def rows(report: Report) -> list[Row]:
+    """All legs: broken models first, then changed, new and the rest; inside a model export first, then by target."""
+    exports = {label(one.model, one.variant): one for one in report.results if one.target == EXPORT_TARGET}
+    found = [_row(one, exports.get(label(one.model, one.variant))) for one in report.results]
+    found += [_missing(leg, exports.get(label(leg.model, leg.variant))) for leg in report.missing]
+    required = {row.label for row in found if row.troubled and row.required}
+    kinds = {name: _kind(name, found, report) for name in {row.label for row in found}}
+    marks = dict.fromkeys(report.changed, "changed") | dict.fromkeys(report.new, "new")
+    return sorted(
+        (replace(row, kind=kinds[row.label], mark=marks.get(row.label, "")) for row in found),
+        key=lambda row: (
+            KINDS.index(row.kind),
+            row.label not in required,
+            row.label,
+            row.target != EXPORT_TARGET,
+            row.target,
+        ),
+    )
+
+
+def verdict(row: Row) -> str:
+    """The verdict in plain words: "pass", "parity, golden", "no result"."""
+    if row.state == "missing":
+        return row.why
+    if row.state == "fail":
+        return ", ".join(row.stages) or "broken"
+    if row.state == "error":
+        return "could not tell" + (f": {', '.join(row.stages)}" if row.stages else "")
+    if row.state == "warn":
+        return f"{row.warnings} warning{'' if row.warnings == 1 else 's'}" if row.warnings else "warning"
+    return "skipped" if row.state == "skip" else "pass"
+
+
+def golden_word(finding: Finding) -> str:
+    """What the golden says in a word: "pass", or the rule's own name."""
+    return "" if finding.status == "pass" else finding.rule.rpartition(".")[2]
+
+
+def findings(report: Report, *statuses: Status) -> list[tuple[Result, Finding]]:
+    """Findings of these statuses with their results, in the order of the rows and of the stages."""
+    order = {(row.label, row.target): at for at, row in enumerate(rows(report))}
+    found = [(one, finding) for one in report.results for finding in one.findings if finding.status in statuses]
+
+    def place(pair: tuple[Result, Finding]) -> tuple[bool, int, int, str, str]:
+        result, finding = pair
+        at = order[label(result.model, result.variant), result.target]
+        return not result.required, at, STAGES.index(finding.stage), finding.rule, finding.subject
+
+    return sorted(found, key=place)
+
+
+def same_machine(one: Environment, other: Environment) -> bool:
+    """Whether two environments look like one machine: only then may their latencies stand side by side."""
+    return bool(one.cpu) and (one.cpu, one.cores, one.platform) == (other.cpu, other.cores, other.platform)
+
+
+def _row(result: Result, export: Result | None) -> Row:
+    golden = [finding for finding in result.findings if finding.stage == "golden" and finding.status != "skip"]
+    bad = {finding.stage for finding in result.findings if finding.status == result.status}
+    return Row(
+        kind="rest",
+        mark="",
+        label=label(result.model, result.variant),
+        target=result.target,
+        required=result.required,
+        state=result.status,
+        stages=[stage for stage in STAGES if stage in bad] if result.status in ("fail", "error") else [],
+        warnings=sum(finding.status == "warn" for finding in result.findings),
+        why="",
+        parity=max(result.parity, key=_badness) if result.parity else None,
+        golden=max(golden, key=_finding_rank) if golden else None,
+        latency=_latency(result, export),
+        artifact=result.artifact,
+    )
+
+
+def _missing(leg: Leg, export: Result | None) -> Row:
+    no_artifact = export is not None and export.artifact is None and export.status in ("fail", "error")
+    why = leg.not_run or ("no result: nothing was exported" if no_artifact else "no result")
+    return Row(
+        kind="rest",
+        mark="",
+        label=label(leg.model, leg.variant),
+        target=leg.target,
+        required=leg.required,
+        state="skip" if leg.not_run else "missing",
+        stages=[],
+        warnings=0,
+        why=why,
+        parity=None,
+        golden=None,
+        latency=None,
+        artifact=None,
+    )
+
+
+def _kind(name: str, found: Sequence[Row], report: Report) -> Kind:
+    if any(row.label == name and row.troubled for row in found):
+        return "broken"
+    if name in report.changed:
+        return "changed"
+    return "new" if name in report.new else "rest"
+
+
+def _finding_rank(finding: Finding) -> int:
+    order: Mapping[Status, int] = {"skip": 0, "pass": 1, "warn": 2, "fail": 3, "error": 4}
+    return order[finding.status]
+
+
+def _badness(figures: OutputFigures) -> tuple[int, float]:
+    """Broken ones first, then by how much of the limit is used up; NaN is the worst of all."""
+    rank = {"error": 4, "fail": 3, "warn": 2}.get(figures.status, 1)
+    if figures.e_runtime is None:
+        return rank, -1.0
+    used = figures.e_runtime / figures.limit if figures.limit else figures.e_runtime
+    return rank, math.inf if math.isnan(used) else used
+
+
+def _latency(result: Result, export: Result | None) -> Latency | None:
+    runtime = _first(result.latency, lambda timing: timing.runner == "onnxruntime")
+    eager = _first(result.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
+    if eager or result.target == EXPORT_TARGET or runtime is None:
+        return _pair(runtime, eager, paired=runtime is not None and eager is not None)
+    elsewhere = None
+    if export and runtime.provider == _CPU and same_machine(result.environment, export.environment):
+        elsewhere = _first(export.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
+    return _pair(runtime, elsewhere, paired=False)
+
+
+def _pair(runtime: Timing | None, eager: Timing | None, *, paired: bool) -> Latency | None:
+    shown = runtime or eager
+    if shown is None:
+        return None
+    return Latency(
+        case=shown.case,
+        runtime=runtime.p50_ms if runtime else None,
+        eager=eager.p50_ms if eager else None,
+        paired=paired,
+    )
+
+
+def _alike(timing: Timing, other: Timing | None) -> bool:
+    return other is None or (timing.case, timing.threads, timing.transfers) == (
+        other.case,
+        other.threads,
+        other.transfers,
+    )
+
+
+def _first(timings: Sequence[Timing], wanted: Callable[[Timing], bool]) -> Timing | None:
+    return next((timing for timing in timings if wanted(timing)), None)

@@ -1,0 +1,205 @@
+"""The parts of a report in markdown: headline, findings, and the details that fold away. All pure, each a string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from onnx_ci import __version__
+from onnx_ci.records.environment import Environment
+from onnx_ci.records.report import Report
+from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
+from onnx_ci.report import escape
+from onnx_ci.report.context import Context
+from onnx_ci.report.escape import code, prose
+from onnx_ci.report.numbers import NONE, count, milliseconds
+from onnx_ci.report.rows import ICONS, Row, findings
+from onnx_ci.report.table import grid
+
+SHOWN_PACKAGES = re.compile(r"python|torch|onnx|onnx-ir|onnxscript|onnxruntime(-[a-z0-9-]+)?|numpy")
+_RULE = re.compile(rf"(?:{'|'.join(STAGES)})\.[a-z0-9-]{{1,60}}")
+
+
+def headline(report: Report, rows: Sequence[Row]) -> str:
+    """One sentence that says how it ended."""
+    return f"### {ICONS[report.status]} onnx-ci: {conclusion(report, rows)}"
+
+
+def conclusion(report: Report, rows: Sequence[Row]) -> str:
+    """The headline without its mark, in plain text."""
+    models = {row.label for row in rows}
+    broken = {row.label for row in rows if row.required and row.state == "fail"}
+    unknown = {row.label for row in rows if row.required and row.state in ("error", "missing")}
+    whole = f"{len(broken)} of {count(len(models), 'model')}" if len(models) > 1 else "the model"
+    if report.status == "error":
+        told = f"for {len(unknown)} of {count(len(models), 'model')}" if unknown and len(models) > 1 else ""
+        also = f"; {len(broken)} broke a promise" if broken else ""
+        return f"could not tell {told}".strip() + also
+    if report.status == "fail":
+        return f"{whole} broke a promise"
+    if not models:
+        return "no model was touched"
+    held = f"all {count(len(models), 'model')} pass" if len(models) > 1 else "the model passes"
+    return held + (", with warnings" if report.status == "warn" else "")
+
+
+def facts(report: Report, rows: Sequence[Row], context: Context) -> str:
+    """The line below the headline: counts, the commit, and where the whole is."""
+    broken = sum(row.state == "fail" for row in rows)
+    unknown = sum(row.state == "error" for row in rows)
+    absent = sum(row.state == "missing" for row in rows)
+    warnings = sum(row.warnings for row in rows)
+    parts = [count(len(report.results), "result")]
+    parts += [f"{broken} broken"] if broken else []
+    parts += [f"{unknown} could not be told"] if unknown else []
+    parts += [f"{absent} missing"] if absent else []
+    parts += [count(warnings, "warning")] if warnings else []
+    parts += [f"commit {code(context.run.sha[:10])}"] if context.run.sha else []
+    parts += [f"[the whole report]({context.url})"] if context.url else []
+    return " · ".join(parts)
+
+
+def troubles(report: Report, context: Context) -> list[str]:
+    """Everything somebody must look at, a paragraph each: problems, then errors and broken promises."""
+    items = [f"❓ {prose(problem, limit=600)}" for problem in report.problems]
+    items += [_item(result, finding, context) for result, finding in findings(report, "error", "fail")]
+    return items
+
+
+def details(report: Report, context: Context) -> list[tuple[str, str]]:
+    """The sections that fold away, as (name, markdown), the most useful first; empty ones are left out."""
+    made: list[tuple[str, str]] = [
+        ("notes", _fold("Notes", [f"- {prose(note, limit=600)}" for note in report.notes])),
+        ("versions", _versions(report)),
+        ("warnings", _listed("Warnings", report, context, "warn")),
+        ("latency", _latency(report)),
+        ("parity notes", _parity_notes(report)),
+        ("conditions", _conditions(report)),
+        ("skipped", _listed("Skipped", report, context, "skip")),
+    ]
+    return [(name, text) for name, text in made if text]
+
+
+def footer(context: Context) -> str:
+    """Who made it, and where the rules are explained."""
+    return f"<sub>onnx-ci {__version__} · [what each rule means]({context.rules_url})</sub>"
+
+
+def rule(id: str, context: Context) -> str:
+    """A rule's id, linked to its explanation where it looks like one."""
+    if not _RULE.fullmatch(id):
+        return code(id, limit=60)
+    return f"[{code(id)}]({context.rules_url}#{id.replace('.', '')})"
+
+
+def _item(result: Result, finding: Finding, context: Context) -> str:
+    name = label(result.model, result.variant)
+    heading = [f"**{rule(finding.rule, context)}**", f"{code(name, limit=80)} on {prose(result.target, limit=40)}"]
+    heading += [code(finding.subject, limit=80)] if finding.subject else []
+    heading += [] if result.required or finding.status in ("warn", "skip") else ["not required"]
+    if path := escape.path(finding.file):
+        number = escape.line(finding.line)
+        heading.append(code(f"{path}:{number}" if number else path))
+    lines = [f"{ICONS[finding.status]} {' · '.join(heading)}"]
+    lines += [prose(finding.message, limit=1200)] if finding.message.strip() else []
+    lines += [f"→ {prose(finding.hint, limit=600)}"] if finding.hint.strip() else []
+    return "<br>\n".join(lines)
+
+
+def _listed(title: str, report: Report, context: Context, status: str) -> str:
+    found = findings(report, "warn") if status == "warn" else findings(report, "skip")
+    items = [_item(result, finding, context) for result, finding in found]
+    return _fold(f"{title} ({len(found)})", ["\n\n".join(items)] if items else [])
+
+
+def _versions(report: Report) -> str:
+    changes = {change.package: change for change in report.versions}
+    packages = {name for one in report.results for name in one.environment.packages if SHOWN_PACKAGES.fullmatch(name)}
+    rows = []
+    for package in sorted(packages | changes.keys() | {"python"}, key=lambda name: (name not in changes, name)):
+        here = _spread(report.results, lambda environment, name=package: _version(environment, name))  # type: ignore[misc]
+        change = changes.get(package)
+        before = [code(change.base or "", limit=40) if change and change.base else NONE] if change else ["same"]
+        mark = f"**{code(package, limit=60)}**" if change else code(package, limit=60)
+        rows.append([mark, *(before if report.base else []), here])
+    if not report.results:
+        return ""
+    title = f"Versions ({len(changes)} changed against the base)" if report.base else "Versions"
+    return _fold(title, [grid(["Package", *(["Base"] if report.base else []), "Here"], rows)])
+
+
+def _version(environment: Environment, package: str) -> str:
+    return environment.python if package == "python" else environment.packages.get(package, "")
+
+
+def _spread(results: Sequence[Result], value: Callable[[Environment], str]) -> str:
+    """One value where all agree; else each with its targets."""
+    by_value: dict[str, set[str]] = {}
+    for one in results:
+        if found := value(one.environment):
+            by_value.setdefault(found, set()).add(one.target)
+    if len(by_value) == 1:
+        return code(next(iter(by_value)), limit=40)
+    parts = [
+        f"{code(found, limit=40)} on {', '.join(code(target, limit=40) for target in sorted(targets))}"
+        for found, targets in sorted(by_value.items())
+    ]
+    return "<br>".join(parts) or NONE
+
+
+def _latency(report: Report) -> str:
+    rows = [
+        [
+            code(label(one.model, one.variant), limit=80),
+            code(one.target, limit=40),
+            code(timing.case, limit=60),
+            code(timing.runner, limit=20),
+            f"{milliseconds(timing.p50_ms)}",
+            f"{milliseconds(timing.p90_ms)} / {milliseconds(timing.p99_ms)}",
+            str(len(timing.samples_ms)),
+        ]
+        for one in report.results
+        for timing in one.latency
+    ]
+    headers = ["Model", "Target", "Case", "Runner", "p50", "p90 / p99", "Samples"]
+    return _fold("Latency by case", [grid(headers, rows)]) if rows else ""
+
+
+def _conditions(report: Report) -> str:
+    seen: dict[tuple[str, ...], None] = {}
+    for one in report.results:
+        environment = one.environment
+        threads = sorted({timing.threads for timing in one.latency})
+        machine = f"{environment.cpu}, {count(environment.cores, 'core')}" + (
+            f", {environment.gpu}" if environment.gpu else ""
+        )
+        provider = one.provider or (NONE if one.target == EXPORT_TARGET else "")
+        seen[
+            code(one.target, limit=40),
+            code(provider, limit=60) if provider and provider != NONE else NONE,
+            prose(machine, limit=200),
+            ", ".join(map(str, threads)) or NONE,
+            prose(f"{environment.platform}, Python {environment.python}", limit=200),
+        ] = None
+    headers = ["Target", "Provider", "Machine", "Threads", "Platform"]
+    return _fold("Conditions", [grid(headers, [list(row) for row in sorted(seen)])]) if seen else ""
+
+
+def _parity_notes(report: Report) -> str:
+    seen: dict[str, int] = {}
+    for one in report.results:
+        for figures in one.parity:
+            if figures.against == "eager" or figures.note:
+                judged = "no oracle" if figures.against == "eager" else "noted"
+                note = prose(figures.note or "judged by atol and rtol against PyTorch", limit=400)
+                name = code(label(one.model, one.variant), limit=80)
+                target = code(one.target, limit=40)
+                text = f"- {name} on {target} · {code(figures.output, limit=60)} · {judged}: {note}"
+                seen[text] = seen.get(text, 0) + 1
+    lines = [text + (f" ({count(times, 'case')})" if times > 1 else "") for text, times in seen.items()]
+    return _fold(f"How outputs were judged ({len(lines)})", lines)
+
+
+def _fold(title: str, lines: Iterable[str]) -> str:
+    body = "\n".join(lines)
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""

@@ -1,0 +1,95 @@
+"""The parity and latency table in markdown, a row each leg, seven columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from onnx_ci.records.result import OutputFigures
+from onnx_ci.report.escape import code, prose
+from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, times
+from onnx_ci.report.rows import ICONS, Latency, Row, golden_word, verdict
+
+HEADERS = ("Model", "Target", "Verdict", "Parity", "Golden", "Latency", "Artifact")
+LEGEND = (
+    "<sub>Parity: relative L2 error against PyTorch in float64, and what it may be. "
+    "Latency: median of ONNX Runtime; PyTorch eager where it ran on the same machine, "
+    "× where both were timed in interleaved pairs.</sub>"
+)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The table, or "" without rows. A model's name and digest stand in its first row only."""
+    cells = []
+    above: Row | None = None
+    for row in rows:
+        model, *middle, artifact = _cells(row)
+        same = above is not None and above.label == row.label
+        kept = same and above is not None and row.artifact in (None, above.artifact)
+        cells.append(["" if same else model, *middle, "" if kept else artifact])
+        above = row
+    return grid(HEADERS, cells) if rows else ""
+
+
+def grid(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A pipe table of cells that are markdown already; without padding, which a comment has no room for."""
+    padded = tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=["left"] * len(headers))
+    return re.sub(r" {2,}(?=\|)", " ", re.sub(r":-+", ":--", padded))
+
+
+def parity(figures: OutputFigures | None) -> tuple[str, str]:
+    """The worst figures as plain text: the error with its limit, and what was measured where there is no oracle."""
+    if figures is None:
+        return NONE, ""
+    if figures.against == "exact":
+        return ("exact" if figures.status in ("pass", "skip") else "differs"), ""
+    kept = "≤" if figures.status in ("pass", "warn", "skip") else ">"
+    if figures.limit is not None and figures.e_runtime is not None:
+        return f"{figure(figures.e_runtime)}{NBSP}{kept}{NBSP}{figure(figures.limit)}", ""
+    return f"{figure(figures.max_abs)}{NBSP}abs", "no oracle" if figures.against == "eager" else ""
+
+
+def latency(found: Latency | None) -> tuple[str, str]:
+    """Median of ONNX Runtime, and PyTorch's beside it, as plain text."""
+    if found is None:
+        return NONE, ""
+    beside = f"PyTorch{NBSP}{milliseconds(found.eager)}" if found.eager is not None else ""
+    if found.paired and found.eager and found.runtime:
+        beside += f",{NBSP}{times(found.eager / found.runtime)}"
+    return milliseconds(found.runtime), beside
+
+
+def _cells(row: Row) -> list[str]:
+    error, remark = parity(row.parity)
+    where = f"{row.parity.output} · {row.parity.case}" if row.parity else ""
+    runtime, eager = latency(row.latency)
+    return [
+        code(row.label, limit=80) + (f" {_small(row.mark)}" if row.mark else ""),
+        prose(row.target, limit=40),
+        f"{ICONS[row.state]}{NBSP}{prose(verdict(row), limit=200)}" + _below(_aside(row)),
+        error + _below(prose(where, limit=80), remark),
+        _golden(row),
+        runtime + _below(eager),
+        code(row.artifact[:7]) if row.artifact else NONE,
+    ]
+
+
+def _aside(row: Row) -> str:
+    return "not required" if not row.required and row.state in ("fail", "error", "missing") else ""
+
+
+def _golden(row: Row) -> str:
+    if row.golden is None:
+        return NONE
+    word = golden_word(row.golden)
+    return ICONS[row.golden.status] + (f"{NBSP}{prose(word, limit=40)}" if word else "")
+
+
+def _small(*parts: str) -> str:
+    return f"<sub>{', '.join(part for part in parts if part)}</sub>"
+
+
+def _below(*parts: str) -> str:
+    return f"<br>{_small(*parts)}" if any(parts) else ""
