@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.config import select
 from onnx_ci.config.load import load
 from onnx_ci.errors import ExitCode
-from onnx_ci.config import select
-from onnx_ci.records.model import Config, JobSpec, ModelSpec
-from onnx_ci.records.result import label
+from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
+from onnx_ci.records.result import label, worst
 from onnx_ci.worker import job
 from onnx_ci.worker.artifacts import count_legs, find_artifacts
 from onnx_ci.worker.interpreter import find_python
@@ -116,8 +119,57 @@ def verify(
         return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress))
 
 
+def golden_accept(*, config: Path | None, models: Sequence[str], out: Path, artifacts: Path | None) -> ExitCode:
+    """Stores what the artifacts hold as goldens; the difference is then reviewed like any other change."""
+    loaded = load(config, cwd=Path.cwd())
+    folders = _folders(loaded, out)
+    for artifact, spec in find_artifacts(artifacts or out / "artifacts", models):
+        name = label(spec.model.name, spec.model.variant)
+        written = golden.accept(artifact.folder, folders.golden / name)
+        print(f"{name}: {len(written)} files in {folders.golden / name}")
+    return ExitCode.PASS
+
+
+def golden_check(
+    *,
+    config: Path | None,
+    models: Sequence[str],
+    out: Path,
+    artifacts: Path | None,
+    python: str | None,
+    environment: Environ,
+) -> ExitCode:
+    """Compares artifacts with their goldens on the CPU; the results of earlier runs stay as they are."""
+    loaded = load(config, cwd=Path.cwd())
+    found = find_artifacts(artifacts or out / "artifacts", models)
+    here = [(artifact, replace(spec, targets=[_GOLDEN_TARGET])) for artifact, spec in found]
+    interpreter = find_python(python, environment, job.VERIFY_MODULES)
+    with tempfile.TemporaryDirectory(prefix="onnx-ci-") as scratch:
+        folders = replace(_folders(loaded, out), out=Path(scratch))
+        folders.prepare()
+        with (
+            progress_for(sys.stderr, environment, len(here)) as progress,
+            Workers(interpreter, folder=folders.root, environment=environment) as workers,
+        ):
+            outcomes = job.verify_artifacts(here, [], folders, workers, progress)
+    for outcome in outcomes:
+        name = label(outcome.result.model, outcome.result.variant)
+        for entry in outcome.result.findings:
+            if entry.stage == "golden" or entry.status == "error":
+                print(f"{entry.status:5} {name}: {entry.rule} {entry.subject}: {entry.message}")
+    return job.exit_code([_only_golden(outcome) for outcome in outcomes])
+
+
+_GOLDEN_TARGET = TargetSpec(name="golden", provider="CPUExecutionProvider")
+
+
+def _only_golden(outcome: job.Outcome) -> job.Outcome:
+    judged = [entry for entry in outcome.result.findings if entry.stage == "golden" or entry.status == "error"]
+    return replace(outcome, result=replace(outcome.result, status=worst([entry.status for entry in judged])))
+
+
 def _folders(config: Config, out: Path) -> job.Folders:
-    root = Path(config.path).resolve().parent
+    root = Path(config.root)
     return job.Folders(root=root, out=out, golden=root / config.golden_dir)
 
 
