@@ -16,7 +16,7 @@ from onnx_ci.records.result import EXPORT_TARGET, label
 MATRIX_LIMIT = 256
 """Jobs that one matrix may have (docs.github.com, "Usage limits")."""
 
-NOT_ON_FORKS = "not run on forks: a self-hosted runner does not take their code"
+NOT_ON_FORKS = "not run on forks (self-hosted runner)"
 """Why a leg is off; shown in its row."""
 
 _CPU = "CPUExecutionProvider"

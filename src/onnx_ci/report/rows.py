@@ -109,7 +109,7 @@ def verdict(row: Row) -> str:
         return "could not tell" + (f": {', '.join(row.stages)}" if row.stages else "")
     if row.state == "warn":
         return f"{row.warnings} warning{'' if row.warnings == 1 else 's'}" if row.warnings else "warning"
-    return "skipped" if row.state == "skip" else "pass"
+    return (row.why or "skipped") if row.state == "skip" else "pass"
 
 
 def golden_word(finding: Finding) -> str:
