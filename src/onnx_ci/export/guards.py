@@ -26,12 +26,20 @@ class Restriction:
         text: The condition, with the declared names put in.
         dims: The dims that it speaks of.
         excluded: Sizes at which it is false, nearest to the example first, never with a dim of 0 or 1.
+        condition: As torch has it, with the dim of each of its symbols in `symbols`.
     """
 
     text: str
     dims: list[str]
     excluded: list[dict[str, int]]
+    condition: Any
+    symbols: Mapping[Any, str]
     place: Place | None = None
+
+    def allows(self, dims: Mapping[str, int]) -> bool:
+        """Whether the graph holds at these sizes; where a size is unknown, it is taken to."""
+        known = {symbol: dims[name] for symbol, name in self.symbols.items() if name in dims}
+        return len(known) < len(self.symbols) or traced.holds(self.condition, known) is not False
 
 
 def restrictions(asserts: Sequence[Any], reading: Reading, declared: Declared, log: GuardLog) -> list[Restriction]:
@@ -53,7 +61,10 @@ def restrictions(asserts: Sequence[Any], reading: Reading, declared: Declared, l
         ]
         if excluded:
             text = traced.shown(condition, names)
-            found.setdefault(text, Restriction(text, sorted(set(names.values())), excluded, _place(condition, log)))
+            found.setdefault(
+                text,
+                Restriction(text, sorted(set(names.values())), excluded, condition, names, _place(condition, log)),
+            )
     return list(found.values())
 
 

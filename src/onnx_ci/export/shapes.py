@@ -124,12 +124,12 @@ def _axes(program: torch.export.ExportedProgram, leaves: Sequence[Leaf], declare
         if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT
     ]
     for placeholder, leaf in zip(inputs, leaves, strict=True):
-        traced = capture.symbolic_sizes(program, placeholder)
+        found = capture.symbolic_sizes(program, placeholder)
         item = by_path.get(leaf.path)
-        if traced is None or item is None:
+        if found is None or item is None:
             continue
         steps = [f"['{key}']" if key else f"[{at}]" for key, at in _STEP.findall(leaf.path)]
-        for axis, (dim, size) in enumerate(zip(item.axes, traced, strict=True)):
+        for axis, (dim, size) in enumerate(zip(item.axes, found, strict=True)):
             if isinstance(dim, str):
                 source = f"L{''.join(steps)}.size()[{axis}]"
                 yield _Axis(dim, size, int(leaf.value.shape[axis]), axis in item.auto, source)

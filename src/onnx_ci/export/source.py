@@ -30,15 +30,15 @@ def strip(model: ir.Model) -> None:
     """Takes the exporter's notes out: they hold absolute paths and source text, and make equal graphs unequal bytes."""
     model.metadata_props.clear()
     model.doc_string = None
-    containers: list[Any] = [model.graph, *model.functions.values()]
+    graphs: list[Any] = [model.graph, *model.functions.values()]
+    containers: list[Any] = [*graphs, *model.graph.initializers.values()]
     for node in program.nodes(model):
         containers.append(node)
         containers.extend(value for value in (*node.inputs, *node.outputs) if value is not None)
         if node.graph is not None:
             containers.append(node.graph)
-    for graph in (model.graph, *model.functions.values()):
+    for graph in graphs:
         containers.extend([*graph.inputs, *graph.outputs])
-    containers.extend(model.graph.initializers.values())
     for item in containers:
         item.metadata_props.clear()
         item.doc_string = None

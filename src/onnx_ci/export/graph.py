@@ -1,0 +1,292 @@
+"""From a module to a finished graph in memory: captured, translated, named, ordered, its metadata put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from onnx_ci.export import capture, dimtree, guards, naming, program, shapes, source, stops, traced
+from onnx_ci.export.capture import Captured, GuardLog
+from onnx_ci.export.guards import Restriction
+from onnx_ci.export.naming import Naming
+from onnx_ci.export.options import Options
+from onnx_ci.export.places import Places
+from onnx_ci.export.shapes import Reading
+from onnx_ci.export.types import Call, Declared, Leaf, NamedInputs, Outputs
+from onnx_ci.records.expression import UNKNOWN
+from onnx_ci.records.model import ModelSpec
+from onnx_ci.records.result import Finding, finding
+from onnx_ci.records.source_map import SourceMap
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is exported, and on which example.
+
+    Attributes:
+        leaves: Of the example, in the exporter's order.
+        eager: What the module gave for it.
+    """
+
+    spec: ModelSpec
+    module: torch.nn.Module
+    example: NamedInputs
+    call: Call
+    leaves: list[Leaf]
+    eager: Outputs
+    declared: Declared
+    options: Options
+    short: bool
+    places: Places
+
+    @property
+    def tensors(self) -> list[Leaf]:
+        """The leaves that become inputs of the file."""
+        return [leaf for leaf in self.leaves if leaf.is_tensor]
+
+    @property
+    def where(self) -> str:
+        """The model's path in the config."""
+        return f"models.{self.spec.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A finished graph, and how its edges relate to the module.
+
+    Attributes:
+        inputs: For each input of the file, the leaf that it stands for.
+        outputs: For each output of the file, its place among the eager outputs.
+        reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
+        output_shapes: By the file's output name, in the contract's grammar.
+        written: Buffers that forward writes: the file drops that state.
+    """
+
+    model: ir.Model
+    inputs: dict[str, Leaf]
+    outputs: dict[str, int]
+    reading: Reading
+    restrictions: list[Restriction]
+    output_shapes: dict[str, list[int | str] | None]
+    source_map: SourceMap
+    strategy: str
+    written: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+Timed = Callable[[str], Any]
+"""Enters a stage of the job, as a context manager."""
+
+
+def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
+    """Exports in memory; a list of findings says why where that stops."""
+    log = GuardLog()
+    step: stops.Step = "tracing" if subject.options.exporter == "torchscript" else "capture"
+    captured: Captured | None = None
+    try:
+        if subject.options.exporter == "torchscript":
+            with timed("capture"):
+                model, names = _trace(subject)
+            return _finish_traced(subject, model, names)
+        with timed("capture"):
+            captured = _capture(subject, log)
+            reading = shapes.read(captured.program, subject.leaves, subject.declared, log, subject.where)
+        step = "translation"
+        with timed("translate"):
+            symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
+            model = program.translate(captured, subject.options, symbols)
+        return _finish_captured(subject, captured, model, reading, log)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except Exception as error:
+        return _stopped(subject, error, step, log, captured)
+
+
+def _stopped(
+    subject: Subject, error: Exception, step: stops.Step, log: GuardLog, captured: Captured | None
+) -> list[Finding]:
+    if isinstance(error, (OSError, MemoryError)) or type(error).__module__.startswith("onnx_ci"):
+        raise error
+    stop = stops.read(error, step, log, subject.places)
+    findings = [stops.judge(stop, subject.options.exporter, lambda: _other_takes_it(subject))]
+    if captured is None and log.violations:
+        findings.insert(0, _unrefined(subject, log))
+    return findings
+
+
+def _unrefined(subject: Subject, log: GuardLog) -> Finding:
+    place = next((guard.place for guard in log.guards if guard.place), None)
+    lines = [line.strip(" -") for line in log.violations[-1].splitlines() if line.strip().startswith("- ")]
+    return finding(
+        "contract.range",
+        "fail",
+        "",
+        f"the declared dims do not hold: {' '.join(lines) or log.violations[-1]}",
+        hint=f"Declare the range that holds under {subject.where}.dims, or change the line that narrows it.",
+        file=place.file if place else None,
+        line=place.line if place and place.file else None,
+    )
+
+
+def _capture(subject: Subject, log: GuardLog) -> Captured:
+    given = subject.options.dynamic_shapes
+    tree = (
+        dimtree.shapes_from_user(given, subject.declared)
+        if given is not None
+        else dimtree.shapes_from_declared(subject.module, subject.call, subject.leaves, subject.declared)
+    )
+    return capture.capture(subject.module, subject.call, tree, log, subject.places)
+
+
+def _trace(subject: Subject) -> tuple[ir.Model, list[str]]:
+    by_path = {item.path: item for item in subject.declared.inputs}
+    named = naming.inputs_by_position(subject.tensors, subject.options.input_names, range(len(subject.tensors)))
+    items = [by_path.get(leaf.path) for leaf in subject.tensors]
+    axes = subject.options.dynamic_axes or dimtree.torchscript_axes(named.names, items)
+    return program.torchscript(subject.module, subject.call, subject.options, named.names, axes), named.names
+
+
+def _other_takes_it(subject: Subject) -> bool:
+    """Tries the other exporter on the bare example."""
+    try:
+        if subject.options.exporter == "torchscript":
+            bare = Options("dynamo", None, None)
+            found = capture.capture(subject.module, subject.call, None, GuardLog(), subject.places)
+            program.translate(found, bare, {})
+        else:
+            program.torchscript(subject.module, subject.call, Options("torchscript", None, None), [], {})
+    except Exception:  # whatever it is, the other one does not take it
+        return False
+    return True
+
+
+def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, reading: Reading, log: GuardLog) -> Graph:
+    kept, sizes = _kept_outputs(subject, captured)
+    found = guards.restrictions(capture.deferred_asserts(captured.program), reading, subject.declared, log)
+    reading, found = _adopt_bounds(subject, reading, found)
+    rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
+    graph = _finish(subject, model, kept, list(range(len(subject.tensors))), rendered)
+    notes = list(reading.findings)
+    if captured.missing:
+        notes.append(
+            finding(
+                "export.capture-fallback", "warn", "",
+                f"the program was captured by torch.onnx.export itself, since {captured.missing}: "
+                "a declared range may have been narrowed without a word",
+                hint="Use the version of torch that this onnx-ci was tested with, or a newer onnx-ci.",
+            )
+        )  # fmt: skip
+    return Graph(
+        model=model,
+        inputs=graph.inputs,
+        outputs=graph.outputs,
+        reading=reading,
+        restrictions=found,
+        output_shapes=graph.output_shapes,
+        source_map=graph.source_map,
+        strategy=captured.strategy,
+        written=sorted(set(captured.program.graph_signature.buffers_to_mutate.values())),
+        findings=[*notes, *graph.findings],
+    )
+
+
+def _finish_traced(subject: Subject, model: ir.Model, names: Sequence[str]) -> Graph:
+    """The older exporter leaves out what the traced call did not use, and keeps its outputs in order."""
+    present = {value.name for value in model.graph.inputs}
+    found = [at for at, name in enumerate(names) if name in present]
+    kept = [at for at, value in enumerate(subject.eager.values) if isinstance(value, torch.Tensor)]
+    return _finish(subject, model, kept, found, [_file_shape(value) for value in model.graph.outputs])
+
+
+def _finish(
+    subject: Subject,
+    model: ir.Model,
+    kept: Sequence[int],
+    present: Sequence[int],
+    rendered: Sequence[list[int | str] | None],
+) -> Graph:
+    """Names, orders and strips; `kept` are eager outputs, `present` tensor leaves, in the graph's present order."""
+    tensors = [subject.tensors[at] for at in present]
+    program.fix_outputs(model)
+    named_in, named_out = _name_inputs(subject, tensors), _name_outputs(subject, model, kept)
+    taken = set(named_in.names)
+    output_names = [f"{name}_out" if name in taken else name for name in named_out.names]
+    program.free_names(model, [*named_in.names, *output_names])
+    program.arrange(model.graph.inputs, named_in.order, named_in.names)
+    program.arrange(model.graph.outputs, named_out.order, output_names)
+    mapped = source.source_map(model, subject.places)
+    source.strip(model)
+    ordered = [rendered[at] for at in named_out.order]
+    return Graph(
+        model=model,
+        inputs={name: tensors[at] for name, at in zip(named_in.names, named_in.order, strict=True)},
+        outputs={name: kept[at] for name, at in zip(output_names, named_out.order, strict=True)},
+        reading=Reading(),
+        restrictions=[],
+        output_shapes=dict(zip(output_names, ordered, strict=True)),
+        source_map=mapped,
+        strategy="torchscript",
+        findings=[*named_in.findings, *named_out.findings],
+    )
+
+
+def _name_inputs(subject: Subject, tensors: Sequence[Leaf]) -> Naming:
+    if not subject.short:
+        return naming.inputs(tensors, subject.spec.input_names, subject.where)
+    return naming.inputs_by_position(tensors, subject.options.input_names, _user_order(subject, tensors))
+
+
+def _name_outputs(subject: Subject, model: ir.Model, kept: Sequence[int]) -> Naming:
+    keys = [subject.eager.keys[at] for at in kept]
+    defaults = [naming.plain(value.name or "output") for value in model.graph.outputs]
+    if len(keys) != len(defaults):
+        raise RuntimeError(f"the module gives {len(keys)} tensors, but the graph has {len(defaults)} outputs")
+    if subject.short:
+        return naming.outputs_by_position(keys, subject.options.output_names, defaults)
+    return naming.outputs(keys, subject.spec.outputs, defaults, subject.where)
+
+
+def _user_order(subject: Subject, tensors: Sequence[Leaf]) -> list[int]:
+    """The order that torch gives the inputs in the short form's own call: its keywords come as they are written."""
+    keywords = list(subject.options.kwargs or {})
+    places = {name: at for at, name in enumerate(keywords)}
+    first = [at for at, leaf in enumerate(tensors) if leaf.parameter not in places]
+    rest = [at for at, leaf in enumerate(tensors) if leaf.parameter in places]
+    return first + sorted(rest, key=lambda at: (places[tensors[at].parameter], at))
+
+
+def _kept_outputs(subject: Subject, captured: Captured) -> tuple[list[int], list[list[Any] | None]]:
+    """Which eager outputs the program has: not those that it froze into constants; and their traced sizes."""
+    kinds = torch.export.graph_signature.OutputKind
+    constant = torch.export.graph_signature.ConstantArgument
+    specs = [spec for spec in captured.program.graph_signature.output_specs if spec.kind == kinds.USER_OUTPUT]
+    specs = [spec for spec in specs if not (isinstance(spec.arg, constant) and spec.arg.value is None)]
+    sizes = capture.output_sizes(captured.program)
+    if not len(specs) == len(sizes) == len(subject.eager.values):
+        raise RuntimeError(f"the module gives {len(subject.eager.values)} values, but the program {len(specs)}")
+    kept = [at for at, spec in enumerate(specs) if not isinstance(spec.arg, constant)]
+    return kept, [sizes[at] if sizes[at] is not None else [] for at in kept]
+
+
+def _adopt_bounds(
+    subject: Subject, reading: Reading, found: Sequence[Restriction]
+) -> tuple[Reading, list[Restriction]]:
+    """A plain bound on a dim without a declared range becomes its range; what is left has to be judged."""
+    left = []
+    for item in found:
+        limit = guards.bound(item, reading, subject.declared)
+        if limit is None:
+            left.append(item)
+        else:
+            reading = guards.narrow(reading, item.dims[0], limit, item.text)
+    return reading, left
+
+
+def _file_shape(value: ir.Value) -> list[int | str] | None:
+    if value.shape is None:
+        return None
+    return [size if isinstance(size, int) else (size.value or UNKNOWN) for size in value.shape]
