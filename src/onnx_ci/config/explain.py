@@ -50,7 +50,7 @@ def check(data: dict[str, Any]) -> tuple[Root | None, list[Problem], set[str]]:
             if not path:
                 return None, found, cut
             if path[0] == "models":
-                cut.update(map(str, path[1:2] or data["models"]))
+                cut.update(map(str, path[1:2]))
             data = _without(data, path)
         if data is before:
             return None, found, cut

@@ -69,11 +69,10 @@ class _Reader:
         keys = self._keys()
         for at, key in enumerate(keys):
             path = (*path, key)
-            last = at == len(keys) - 1
-            if double and last:
+            self._note(path, self._line)
+            if double and at == len(keys) - 1:
                 self._items[path] = self._items.get(path, -1) + 1
             if path in self._items:
-                self._note(path, self._line)
                 path = (*path, self._items[path])
         self._expect("]]" if double else "]")
         return path

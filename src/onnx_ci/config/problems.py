@@ -101,8 +101,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {show_path((close,))}?" if close else ""
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like this one, whatever its case; empty when none is."""
+def closest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
+    """The known word that is most like this one, whatever its case; empty when none is as like, from 0 to 1."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[found[0]] if found else ""

@@ -152,9 +152,10 @@ def _parse(text: str, file: str) -> Any:
     except RecursionError:
         _stop(file, "is not TOML that can be read: nested too deep")
     except ValueError as error:
-        message, at, place = str(error).partition(" (at line ")
-        line = place.partition(",")[0] if at else ""
-        _stop(file, f"is not valid TOML: {message}", line=int(line) if line.isdigit() else None)
+        message, _, place = str(error).partition(" (at ")
+        number = place.removeprefix("line ").partition(",")[0]
+        line = int(number) if number.isdigit() else text.count("\n") + 1 if place.startswith("end of") else None
+        _stop(file, f"is not valid TOML: {message}", line=line)
 
 
 def _stop(file: str, message: str, hint: str = "", line: int | None = None) -> NoReturn:

@@ -90,11 +90,15 @@ def _provider(value: Any) -> str:
         return value
     bare = re.sub("ExecutionProvider$", "", value, flags=re.IGNORECASE)
     known = {vendor.lower(): vendor for vendor in _VENDORS} | _PROVIDER_ALIASES
-    vendor = known.get(bare.lower()) or (closest(bare, _VENDORS) if len(bare) > 3 else "")
-    if not vendor and re.fullmatch(r"[A-Za-z][A-Za-z0-9]*ExecutionProvider", value):
+    is_full = re.fullmatch(r"[A-Za-z][A-Za-z0-9]*ExecutionProvider", value)
+    vendor = known.get(bare.lower()) or closest(bare, _VENDORS, likeness=0.75 if is_full else 0.6)
+    if is_full and not vendor:
         return value  # a provider from a plugin: ONNX Runtime will say whether it has it
-    meant = f"did you mean {vendor}ExecutionProvider?" if vendor else 'such as "CUDAExecutionProvider"'
-    wrong(f"{show(value)} is not the full name of an execution provider", meant)
+    meant = f"{vendor}ExecutionProvider" if vendor else closest(value, PROVIDERS)
+    wrong(
+        f"{show(value)} is not the full name of an execution provider",
+        f"did you mean {meant}?" if meant else 'such as "CUDAExecutionProvider"',
+    )
 
 
 def _memory(value: Any) -> int:

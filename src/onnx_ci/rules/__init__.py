@@ -71,18 +71,16 @@ def get(id: str) -> Rule:
     if id in known:
         return known[id]
     short = [name for name in known if name.partition(".")[2] == id]
-    close = short or difflib.get_close_matches(id, known, n=3, cutoff=0.6)
     in_stage = [name for name in known if name.startswith(f"{id}.")]
-    hint = f"Did you mean {' or '.join(close or in_stage)}?" if close or in_stage else "All are in docs/rules.md."
+    close = short or in_stage or difflib.get_close_matches(id, known, n=3, cutoff=0.6)
+    hint = f"Did you mean {' or '.join(close)}?" if close else "All are in docs/rules.md."
     raise UsageError(f"no rule is called {id!r}", hint=hint)
 
 
 def render_text(rule: Rule) -> str:
     """Writes a rule for a terminal."""
-    parts = [rule.id, _wrapped(rule.what)]
-    parts += [
-        f"{title}\n{_wrapped(text)}" for title, text in (("Why it matters", rule.why), ("How to mend", rule.mend))
-    ]
+    said = (("Why it matters", rule.why), ("How to mend", rule.mend))
+    parts = [rule.id, _wrapped(rule.what), *(f"{title}\n{_wrapped(text)}" for title, text in said)]
     return "\n\n".join(parts)
 
 
