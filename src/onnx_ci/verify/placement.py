@@ -45,10 +45,9 @@ def missing(
     here = ", ".join(f"{name} {version}" for name, version in sorted(runtimes.items())) or "onnxruntime"
     package = _PACKAGES.get(target.provider)
     if target.provider not in known:
-        close = get_close_matches(target.provider, known, n=1)
-        hint = (
-            f"ONNX Runtime knows no such provider; did you mean {close[0]}?" if close else "Check the provider's name."
-        )
+        by_lower = {name.lower(): name for name in known}
+        close = [by_lower[name] for name in get_close_matches(target.provider.lower(), by_lower, n=1)]
+        hint = "ONNX Runtime knows no such provider" + (f"; did you mean {close[0]}?" if close else ": check its name.")
     elif package and package in runtimes:
         hint = f"Two onnxruntime packages overwrite each other: uninstall all of them, then install {package} alone."
         if len(runtimes) == 1:

@@ -84,9 +84,9 @@ class _Promises:
         if given is not None:
             frozen = {_parameter(path) for path in self.contract.frozen}
             parameters = list(dict.fromkeys(_parameter(item.source or item.name) for item in self.contract.inputs))
-            wanted = [name for name in given if name not in frozen]
+            wanted = [name for name in given if name in file_names or name not in frozen]
             as_parameters = set(wanted) == set(parameters) and set(wanted) != set(file_names)
-            names = _by_parameter(wanted, self.contract.inputs) if as_parameters else given
+            names = _by_parameter(wanted, self.contract.inputs) if as_parameters else wanted
             promises.append(_Promise("input_names", names))
         return promises
 

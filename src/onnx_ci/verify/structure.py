@@ -132,6 +132,9 @@ def _digest(artifact: Artifact) -> Finding:
 
 def _read(path: Path, found: list[Finding]) -> onnx.ModelProto | None:
     """Parses the file without its external weights; says why when it can't."""
+    if not path.is_file():
+        found.append(finding("structure.checker", "fail", layout.MODEL, f"{layout.MODEL} is missing"))
+        return None
     try:
         return onnx.load(str(path), load_external_data=False)
     except Exception as error:  # protobuf's own kinds differ between its versions

@@ -1,0 +1,105 @@
+"""Stage golden: are the outputs still those that were reviewed? Compares only; nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from onnx_ci.artifact import golden, tensors
+from onnx_ci.artifact.golden import Golden
+from onnx_ci.artifact.layout import ArtifactError
+from onnx_ci.numerics.golden import GoldenComparison, compare_golden, judge_golden
+from onnx_ci.numerics.parity import largest_magnitude
+from onnx_ci.records.contract import Contract
+from onnx_ci.records.model import ParitySpec
+from onnx_ci.records.result import Finding, finding
+from onnx_ci.verify.parity import feeds_for
+from onnx_ci.verify.session import RuntimeFault, Session
+
+_ACCEPT = "Review the outputs, then run `onnx-ci golden accept --model {name}` and commit the folder."
+
+
+def absent(name: str, all_goldens: Path) -> Finding:
+    """Says that a model has no golden: a warning only where other models have theirs."""
+    others = golden.orphans(all_goldens, [])
+    hint = _ACCEPT.format(name=name)
+    if others:
+        message = f"{name} has no golden, {len(others)} others have ({', '.join(others[:3])})"
+        return finding("golden.missing", "warn", name, message, hint=hint)
+    return finding("golden.missing", "skip", name, "no goldens are kept in this repository", hint=hint)
+
+
+def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, who: str, name: str) -> list[Finding]:
+    """Runs the stored inputs in a session and compares with the stored outputs.
+
+    Args:
+        session: On the target.
+        folder: The golden of this model.
+        contract: Of the artifact.
+        spec: For ties.
+        who: Name of the target.
+        name: ``model[@variant]``.
+    """
+    try:
+        stored = golden.read(folder)
+    except ArtifactError as error:
+        message = f"the golden can't be read: {error.what}"
+        return [finding("golden.unreadable", "error", name, message, hint=error.hint)]
+    changed = golden.changes(stored.contract, golden.promise(contract))
+    if changed:
+        return [_stale(name, changed, stored)]
+    comparisons: list[GoldenComparison] = []
+    problems: list[Finding] = []
+    for case in stored.cases:
+        try:
+            comparisons += _compare(session, folder / f"test_data_set_{case.index}", case, spec, who)
+        except ArtifactError as error:
+            message = f"{case.name}: the golden can't be read: {error}"
+            problems.append(finding("golden.unreadable", "error", name, message, hint=error.hint))
+        except RuntimeFault as fault:
+            problems.append(_stopped(fault, case.name, name))
+    if not stored.cases:
+        message = "the golden holds no case"
+        problems.append(finding("golden.unreadable", "error", name, message, hint=_ACCEPT.format(name=name)))
+    return problems + (judge_golden(comparisons) if comparisons else [])
+
+
+def _compare(
+    session: Session, where: Path, case: golden.GoldenCase, spec: ParitySpec, who: str
+) -> list[GoldenComparison]:
+    inputs, reviewed = tensors.read_values(where, "input"), tensors.read_values(where, "output")
+    if not reviewed:
+        raise ArtifactError("it has no outputs", where=where.name, hint="Accept the golden again.")
+    feeds, _ = feeds_for(session, inputs)
+    actual = session.run(feeds)
+    unsure = set(case.nondeterministic)  # PyTorch itself gives these anew in every call
+    return compare_golden(
+        case.name,
+        {name: value for name, value in reviewed.items() if name not in unsure},
+        {name: value for name, value in actual.items() if name not in unsure},
+        who=who,
+        e_torch=case.e_torch,
+        spec=spec,
+        dims=case.dims,
+        unit=largest_magnitude(inputs),
+    )
+
+
+def _stale(name: str, changed: Sequence[str], stored: Golden) -> Finding:
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    return finding(
+        "golden.stale",
+        "fail",
+        name,
+        f"the golden was accepted for another contract: {'; '.join(changed[:3])}{more}",
+        hint=f"If the change is meant: {_ACCEPT.format(name=name)}",
+        data={"changes": list(changed)[:50], "accepted_from": stored.artifact},
+    )
+
+
+def _stopped(fault: RuntimeFault, case: str, name: str) -> Finding:
+    if fault.kind == "memory":
+        message = f"{case}: not enough memory: {fault.message}"
+        return finding("golden.unreadable", "error", name, message)
+    message = f"{case}: the file does not run the reviewed inputs any more: {fault.message}"
+    return finding("golden.drift", "fail", name, message, hint="An input of this size and dtype was once served.")

@@ -1,0 +1,273 @@
+"""The verify job: one artifact on one target, stage by stage, without torch."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import onnx
+
+from onnx_ci.artifact import layout
+from onnx_ci.artifact.layout import Artifact
+from onnx_ci.artifact.machine import describe
+from onnx_ci.errors import OnnxCiError
+from onnx_ci.records import cases, contract, source_map
+from onnx_ci.records.cases import CaseList
+from onnx_ci.records.contract import Contract
+from onnx_ci.records.messages import VerifyRequest
+from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Finding, OutputFigures, Result, Timing, finding, label, worst
+from onnx_ci.records.source_map import SourceMap
+from onnx_ci.verify import bench, dataflow, golden, graph, parity, placement, profile, signature, structure
+from onnx_ci.verify.session import (
+    CPU,
+    PlacedNode,
+    RuntimeFault,
+    Session,
+    available_providers,
+    known_providers,
+    open_session,
+)
+from onnx_ci.verify.stages import Stages
+
+_PROFILED_RUNS = 12
+Versioned = TypeVar("Versioned", Contract, CaseList, SourceMap)
+
+
+@dataclass(slots=True)
+class _Job:
+    """What the stages know and find. `blocked` says why nothing may run, once that is so."""
+
+    request: VerifyRequest
+    artifact: Artifact
+    stages: Stages
+    findings: list[Finding] = field(default_factory=list)
+    figures: list[OutputFigures] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
+    model: onnx.ModelProto | None = None
+    contract: Contract | None = None
+    cases: CaseList | None = None
+    source_map: SourceMap = field(default_factory=lambda: SourceMap(schema_version=1))
+    session: Session | None = None
+    blocked: str = ""
+
+    @property
+    def target(self) -> TargetSpec:
+        return self.request.target
+
+    @property
+    def name(self) -> str:
+        return label(self.request.job.model.name, self.request.job.model.variant)
+
+    def skip(self, rule: str, reason: str) -> None:
+        self.findings.append(finding(rule, "skip", "", f"not judged, since {reason}"))
+
+    def broken(self, stage: str) -> bool:
+        return any(one.stage == stage and one.status in ("fail", "error") for one in self.findings)
+
+
+def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
+    """Judges the bytes of an artifact on a target.
+
+    Structure comes first and can end it all: nothing runs on bytes that are not the exported ones. After that each
+    stage answers for itself; one that can't run says why. Latency alone needs parity and provider to have passed.
+    """
+    job = _Job(request, Artifact(Path(request.artifact)), Stages(progress))
+    environment = describe(request.job.lock)
+    _structure(job, environment.packages)
+    _contract(job)
+    verdict = _parity(job)
+    _golden(job)
+    _provider(job)
+    _latency(job)
+    if job.session is not None:
+        job.session.close()
+    _unoptimized(job, verdict)
+    job.findings.sort(key=lambda one: STAGES.index(one.stage))
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        model=request.job.model.name,
+        variant=request.job.model.variant,
+        target=job.target.name,
+        required=job.target.required,
+        status=worst([one.status for one in job.findings]),
+        artifact=_digest(job.artifact),
+        environment=environment,
+        provider=job.target.provider if job.session is not None else None,
+        stages=job.stages.costs,
+        findings=job.findings,
+        parity=job.figures,
+        latency=job.timings,
+    )
+
+
+def _structure(job: _Job, packages: dict[str, str]) -> None:
+    with job.stages.run("structure"):
+        found = structure.check_files(job.artifact, job.request.job.model.custom_ops)
+        job.findings += found.findings
+        job.model = found.model
+        if job.model is None:
+            job.blocked = "the artifact is not sound (stage structure)"
+            return
+        job.contract = _read(job, layout.CONTRACT, job.artifact.contract, contract.SCHEMA_VERSION)
+        job.cases = _read(job, layout.CASES, job.artifact.cases, cases.SCHEMA_VERSION)
+        origins = _read(job, layout.SOURCE_MAP, job.artifact.source_map, source_map.SCHEMA_VERSION)
+        job.source_map = origins or job.source_map
+        missing = placement.missing(job.target, available_providers(), known_providers(), packages)
+        if missing:
+            job.findings += [*structure.settle(found.open_questions, opened=True), missing]
+            job.blocked = f"{job.target.provider} is not there"
+            job.skip("structure.load", job.blocked)
+            return
+        try:
+            session = _open(job)
+        except RuntimeFault as fault:
+            job.findings += structure.settle(found.open_questions, opened=False)
+            job.findings.append(structure.not_opened(fault, job.target.provider, job.model, job.source_map))
+            job.blocked = "ONNX Runtime does not open the file (stage structure)"
+            return
+        job.findings += structure.settle(found.open_questions, opened=True)
+        active = placement.active(job.target, session.active, session.provider_options())
+        job.findings.append(active)
+        if active.status != "pass":
+            job.blocked = f"{job.target.provider} is not active"
+            job.skip("structure.load", job.blocked)
+            session.close()
+            return
+        job.findings.append(structure.opened(job.target.provider))
+        job.session = session
+
+
+def _contract(job: _Job) -> None:
+    with job.stages.run("contract"):
+        if job.model is None or job.contract is None:
+            job.skip("contract.names", job.blocked or f"{layout.CONTRACT} can't be read")
+            return
+        job.findings += signature.judge(job.model, job.contract, job.request.job.model)
+
+
+def _parity(job: _Job) -> parity.Verdict | None:
+    with job.stages.run("parity"):
+        if job.session is None or job.cases is None:
+            job.skip("parity.run", job.blocked or f"{layout.CASES} can't be read")
+            return None
+        spec = job.request.job.model.parity
+        runs = parity.run_cases(job.session, job.artifact, job.cases.cases, spec)
+        verdict = parity.judge(runs, job.cases.cases, spec, _today())
+        job.findings += verdict.findings
+        job.figures = verdict.figures
+        return verdict
+
+
+def _golden(job: _Job) -> None:
+    with job.stages.run("golden"):
+        folder = Path(job.request.golden) if job.request.golden else None
+        if folder is None or not folder.is_dir():
+            job.findings.append(golden.absent(job.name, Path(job.request.job.golden_dir)))
+        elif job.session is None or job.contract is None:
+            job.skip("golden.drift", job.blocked or f"{layout.CONTRACT} can't be read")
+        else:
+            spec = job.request.job.model.parity
+            job.findings += golden.judge(job.session, folder, job.contract, spec, job.target.name, job.name)
+
+
+def _provider(job: _Job) -> None:
+    with job.stages.run("provider"):
+        if job.session is None or job.model is None:
+            if not job.broken("provider"):
+                job.skip("provider.active", job.blocked)
+            return
+        nodes = job.session.placement()
+        shape_nodes = dataflow.shape_arithmetic(job.model) if job.target.provider != CPU else set()
+        strays = placement.sort_nodes(nodes or [], job.target, shape_nodes).strays
+        share = _share(job, strays) if strays and job.target.fallback == "forbid" else None
+        origins = graph.origins_by_node(job.source_map)
+        job.findings += placement.judge(nodes, job.target, shape_nodes, share, origins)
+
+
+def _share(job: _Job, strays: list[PlacedNode]) -> float | None:
+    """The part of the time that strays take, from a profile of the example; None where it can't be had."""
+    case = bench.pick_case(job.cases.cases) if job.cases else None
+    if case is None:
+        return None
+    try:
+        with tempfile.TemporaryDirectory(prefix="onnx-ci-profile-") as folder:
+            session = _open(job, profile=Path(folder) / "run")
+            feeds, _ = parity.feeds_for(session, parity.read_inputs(job.artifact, case))
+            for _ in range(_PROFILED_RUNS):
+                session.run(feeds)
+            return profile.share_of(session.end_profiling(), strays, job.target.provider)
+    except (RuntimeFault, OnnxCiError, OSError, ValueError):
+        return None
+
+
+def _latency(job: _Job) -> None:
+    with job.stages.run("latency"):
+        case = bench.pick_case(job.cases.cases) if job.cases else None
+        if job.session is None or case is None:
+            job.findings.append(bench.refused([job.blocked or "there is no case to run"]))
+            return
+        reasons = [f"{stage} did not pass" for stage in ("parity", "provider") if job.broken(stage)]
+        if reasons:
+            job.findings.append(bench.refused(reasons))
+            return
+        try:
+            budget = job.request.job.latency.budget_seconds
+            found, timing = bench.measure(job.session, job.artifact, case, job.target, budget)
+        except (RuntimeFault, OnnxCiError) as error:
+            job.findings.append(bench.refused([f"{case.name} does not run: {error}"]))
+            return
+        job.findings.append(found)
+        job.timings.append(timing)
+
+
+def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
+    """The graph as it is in the file; last, so that the weights are in memory once at a time."""
+    if verdict is None or job.cases is None or job.target.provider != CPU:
+        return
+    with job.stages.run("parity"):
+        spec = job.request.job.model.parity
+        try:
+            session = _open(job, optimized=False)
+        except RuntimeFault as fault:
+            message = f"the unoptimized graph does not open: {fault.message}"
+            job.findings.append(finding("parity.unoptimized", "warn", "", message))
+            return
+        runs = parity.run_cases(session, job.artifact, job.cases.cases, spec, twice=False)
+        session.close()
+        job.findings.append(parity.judge_unoptimized(runs, verdict, spec, _today()))
+
+
+def _open(job: _Job, *, optimized: bool = True, profile: Path | None = None) -> Session:
+    # Libraries of operators are named relative to the project's root, which is where the worker runs.
+    custom_ops = [Path(path).resolve() for path in job.request.job.model.custom_ops]
+    return open_session(job.artifact.model, job.target, custom_ops=custom_ops, optimized=optimized, profile=profile)
+
+
+def _read(job: _Job, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:
+    hint = "Export and verify with the same version of onnx-ci."
+    try:
+        record = read()
+    except OnnxCiError as error:
+        message, hint = f"{name} can't be read: {error.what}", error.hint
+    else:
+        if record.schema_version == version:
+            return record
+        message = f"{name} has schema version {record.schema_version}, this onnx-ci reads {version}"
+    job.findings.append(finding("structure.unreadable", "error", name, message, hint=hint))
+    return None
+
+
+def _digest(artifact: Artifact) -> str | None:
+    try:
+        return artifact.digest()
+    except (OnnxCiError, OSError):
+        return None
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()

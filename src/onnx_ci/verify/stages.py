@@ -1,0 +1,43 @@
+"""What each stage of a job takes: wall seconds, and the peak of resident memory up to its end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from onnx_ci.records.result import StageCost
+
+
+class Stages:
+    """Times stages by name; one that comes again adds up.
+
+    Args:
+        progress: Told of each stage as it begins.
+    """
+
+    def __init__(self, progress: Callable[[str], None], clock: Callable[[], float] = time.perf_counter) -> None:
+        self._progress, self._clock = progress, clock
+        self.costs: dict[str, StageCost] = {}
+
+    @contextmanager
+    def run(self, name: str) -> Iterator[None]:
+        """Times what happens inside, whether or not it raises."""
+        self._progress(name)
+        start = self._clock()
+        try:
+            yield
+        finally:
+            before = self.costs[name].seconds if name in self.costs else 0.0
+            self.costs[name] = StageCost(seconds=before + self._clock() - start, peak_bytes=peak_bytes())
+
+
+def peak_bytes() -> int | None:
+    """The largest resident size that this process had, in bytes; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
