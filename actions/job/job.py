@@ -37,9 +37,9 @@ PRIVILEGED = ("pull_request_target", "workflow_run")
 STATUSES = {0: "pass", 1: "fail"}
 _REPORT = ("report", "summary", "junit")
 MAKES: dict[str, tuple[str, ...]] = {
-    "run": ("plan", "results", "artifacts", *_REPORT),
+    "run": ("plan", "results", "artifacts", "contracts", *_REPORT),
     "plan": ("plan",),
-    "export": ("results", "artifacts"),
+    "export": ("results", "artifacts", "contracts"),
     "verify": ("results",),
     "report": _REPORT,
 }
@@ -111,6 +111,7 @@ def outputs(inputs: Mapping[str, str], code: int, *, here: Path, workspace: Path
         "upload-plan": out / "plan.json",
         "upload-results": out / "results",
         "upload-artifacts": out / "artifacts",
+        "upload-contracts": out / "artifacts",
         "upload-report": out / "report",
     }
     made = MAKES[inputs["command"]]

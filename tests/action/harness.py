@@ -22,7 +22,7 @@ STANDINS = Path(__file__).resolve().parent / "standins"
 TOKEN = "ghs_aTokenThatIsInNoOtherText"
 ACTION = "org/onnx-ci"
 _SELF = re.compile(r"(uses:\s*)\$/(\S+)")
-_OFFICIAL = re.compile(r"uses:\s*(actions/([\w-]+)@\S+)")
+_OFFICIAL = re.compile(r"uses:\s*actions/([\w-]+)(?:/[\w-]+)*(@\S+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def run_act(
         tree: The consumer's repository.
         action: This repository's exported tree; what `org/onnx-ci@v1` means.
         scratch: A folder for this run alone.
-        tools: What becomes RUNNER_TOOL_CACHE, shared by the runs of a session, so that the tool's environment is made once.
+        tools: What becomes RUNNER_TOOL_CACHE; runs share it, so that the tool's environment is made once.
         event: The payload.
         api: Base URL of the GitHub that the run talks to.
         environ: More variables for the steps.
@@ -171,6 +171,6 @@ def _locals(tree: Path, action: Path) -> Iterator[tuple[str, Path]]:
     yield f"{ACTION}@v1", action
     yield f"{ACTION}@self", action
     texts = [path.read_text() for folder in (tree, action) for path in folder.rglob("*.yml")]
-    for uses, name in sorted({match for text in texts for match in _OFFICIAL.findall(text)}):
+    for name, ref in sorted({match for text in texts for match in _OFFICIAL.findall(text)}):
         if name != "checkout":  # act's own stand-in copies the tree
-            yield uses, STANDINS / name
+            yield f"actions/{name}{ref}", STANDINS / name

@@ -77,13 +77,13 @@ def test_no_expression_is_pasted_into_a_script(path):
 def test_other_peoples_actions_are_pinned_by_commit_with_the_version_beside_it(path):
     for line in re.findall(r"uses:\s*(\S.*)", path.read_text()):
         if not line.startswith(("$/", "org/onnx-ci")):
-            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+            assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
 
 
 def test_one_action_has_one_pin():
     pins = {}
     for path in ALL:
-        for action, pin in re.findall(r"uses:\s*(actions/[\w-]+)@(\S.*)", path.read_text()):
+        for action, pin in re.findall(r"uses:\s*(actions/[\w-]+)[\w/-]*@(\S.*)", path.read_text()):
             pins.setdefault(action, set()).add(pin)
     assert {action: len(found) for action, found in pins.items() if len(found) > 1} == {}
 
