@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from onnx_ci.numerics.dtypes import FloatDtype
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.records.base import record
+from onnx_ci.records.result import Status
 
 _CAP = 4.0  # one ill-conditioned case must not loosen the others: what it adds to the pool is capped at 4 medians
+_FEW = 4.0  # effective elements: known from fewer, ...
+_CHANCE = 10.0  # ... an excess of less than this many times the limit may be chance
 _ITEM = 10.0  # an item may carry that much more than its output: in a batch of 256 one may carry all, 16 times the mean
 
 
@@ -22,11 +25,13 @@ class Limits:
         output: For `Measures.e_runtime`.
         element: For `Measures.max_abs`.
         item: For `Measures.worst_item`.
+        sure: Whether PyTorch's error is known from enough elements to call a small excess a fault.
     """
 
     output: float
     element: float
     item: float
+    sure: bool
 
 
 @record
@@ -57,8 +62,9 @@ def element_limit(case: Measures, kind: FloatDtype, budget: float, pooled: float
 def allowance(spread: float) -> float:
     """By how much the budget grows when PyTorch's error is known from few elements only.
 
-    The ratio of two errors that are each a single draw is above 4 in one healthy case of six; with draws from many
-    elements it is not. (Two normal draws: 2/π · atan(1/4) = 16 %. With this: 1.8 % at one, 3e-4 at four, 4e-5 at 8.)
+    The ratio of two errors that are each a single draw is above 4 in one healthy case of six (two normal draws:
+    2/π · atan(1/4) = 16 %); a lone scalar over ten cases, or a thousand values of 1/x, would fail eight times in ten.
+    With this they fail in less than one of a hundred, and errors known from many elements are hardly given more.
     """
     return 1.0 + 8.0 / max(spread, 1.0)
 
@@ -70,6 +76,13 @@ def broken(case: Measures, limit: Limits) -> str:
     if not case.max_abs <= limit.element:
         return "element"
     return "" if case.worst_item <= limit.item else "item"
+
+
+def status(case: Measures, limit: Limits) -> Status:
+    """Pass within the limits, fail beyond them; warn where the excess may be chance."""
+    if not broken(case, limit):
+        return "pass"
+    return "warn" if not limit.sure and pressure(case, limit) <= _CHANCE else "fail"
 
 
 def pressure(case: Measures, limit: Limits) -> float:
@@ -85,6 +98,7 @@ def _limits(case: Measures, pool: _Pool, kind: FloatDtype, budget: float) -> Lim
         output=output,
         element=element_limit(case, kind, budget, pooled * pool.peak_error),
         item=max(_ITEM * output, budget * own * case.worst_item_torch),
+        sure=pool.spread == 0.0 or max(case.spread, pool.spread) >= _FEW,
     )
 
 

@@ -70,7 +70,7 @@ def float_dtype(dtype: np.dtype[Any]) -> FloatDtype | None:
 def float_dtype_named(name: str) -> FloatDtype | None:
     """The same, by the name that `dtype_name` gives. A complex number is judged as its two parts."""
     name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
-    if not name.startswith(("float8", "float6", "float4")):
+    if not name.startswith("float") or "_" not in name:
         return _FLOATS.get(name)
     # The significand's bits stand in the name (float8_e4m3fn), so that later formats need no table.
     mantissa = name.partition("m")[2][:1]

@@ -28,7 +28,8 @@ class Measures:
         e_torch: The same of PyTorch; None when PyTorch is the reference.
         absolute: The reference is zero but for rounding, so that nothing can be relative to it.
         unit: What counts as one, where the reference is zero: the largest input, at least 1.
-        spread: How many elements PyTorch's error is spread over, as a sample: 1 when a single one carries it all.
+        spread: How many elements carry PyTorch's error: 1 when a single one does; a third of them all for plain noise
+            (the inverse participation ratio).
         peak: Largest magnitude of the reference (`unit` when `absolute`).
         max_abs: Largest absolute error of the target, at `at`, where the values are `expected`, `actual`, `reference`.
         max_abs_torch: Largest absolute error of PyTorch.
@@ -201,7 +202,7 @@ def _figures(
         e_torch=_ratio(sums.torch_error, norm) if oracled else None,
         absolute=absolute,
         unit=unit,
-        spread=3.0 * sums.torch_error**2 / sums.torch_fourth if sums.torch_fourth else 0.0,
+        spread=sums.torch_error**2 / sums.torch_fourth if sums.torch_fourth else 0.0,
         peak=unit if absolute else sums.peak * sums.scale,
         max_abs=max(sums.max_abs, 0.0) * sums.scale,
         at=place(at, actual.shape) if sums.count else [],
@@ -248,7 +249,7 @@ def _max_rel(actual: Array, reference: Array, keep: Mask, floor: float) -> float
 
 
 def _max_ulp(actual: Array, expected: Array, keep: Mask) -> float | None:
-    if actual.dtype != expected.dtype or actual.dtype.name.startswith(("float4", "float6")) or not keep.any():
+    if actual.dtype != expected.dtype or actual.dtype.name.startswith(("float4_", "float6_")) or not keep.any():
         return None
     a, e, k = actual.reshape(-1), expected.reshape(-1), keep.reshape(-1)
     return max(

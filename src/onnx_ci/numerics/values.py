@@ -121,8 +121,7 @@ def _judge_floats(
 
 def _one(case: Case, item: OutputComparison, floats: Measures, limit: Limits) -> _One:
     if floats.e_torch is not None:
-        status: Status = "fail" if budget.broken(floats, limit) else "pass"
-        return _One(case, item, floats, limit, status, budget.pressure(floats, limit))
+        return _One(case, item, floats, limit, budget.status(floats, limit), budget.pressure(floats, limit))
     over = item.over_default if item.over_default is not None else float("inf")
     if over <= 1.0:
         return _One(case, item, floats, limit, "pass", over)
@@ -137,7 +136,7 @@ def _runtime(output: str, ones: list[_One], kind: FloatDtype, k: float) -> Findi
     bad = [one for one in ones if one.status == worst.status]
     message = f"{output}: {_told(worst, kind)}"
     if worst.status != "pass":
-        message += _values(worst) + _more(len(bad), len(ones))
+        message += _values(worst) + _more(len(bad), len(ones)) + _doubt(worst)
     else:
         message += f", worst of {counted(len(ones), 'case')} in {case_text(worst.case.name, worst.case.dims)}"
     data = {
@@ -157,7 +156,7 @@ def _told(one: _One, kind: FloatDtype) -> str:
     if floats.e_torch is None:
         atol = kind.atol * floats.peak
         text = f"{sci(one.pressure)} times what rtol {sci(kind.rtol)} and atol {sci(atol)} allow against PyTorch itself"
-        return text + ("; too near zero to tell from rounding" if one.status == "warn" else "")
+        return text
     name = "rms error" if floats.absolute else "relL2"
     which = budget.broken(floats, limit)
     if which == "element":
@@ -182,6 +181,15 @@ def _values(one: _One) -> str:
     return f"{text}: expected {floats.expected:.7g}, got {floats.actual:.7g}"
 
 
+def _doubt(one: _One) -> str:
+    """Why it is no more than a warning."""
+    if one.status != "warn":
+        return ""
+    if one.floats.e_torch is None:
+        return "; too near zero to be told from rounding"
+    return "; PyTorch's own error is known from too few elements to call this a fault"
+
+
 def _hint(worst: _One) -> str:
     if worst.status == "pass":
         return ""
@@ -190,7 +198,7 @@ def _hint(worst: _One) -> str:
     if worst.item.varies:
         return "The runtime's output changes from run to run: look for random operators in the file."
     if worst.status == "warn":
-        return "Set a manual tolerance with its reason if this output is meant to be zero."
+        return "More cases, or a larger batch, tell; or set a manual tolerance with its reason."
     return "See where it first goes wrong; a manual tolerance needs a reason."
 
 
