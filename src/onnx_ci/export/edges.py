@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import onnx_ir as ir
 import torch
 
 from onnx_ci.export import arguments
-from onnx_ci.export.evaluate import same
+from onnx_ci.export.agreement import differ
 from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.state import preserved
 from onnx_ci.records.contract import TensorContract
@@ -39,12 +40,12 @@ def lost_inputs(subject: Subject, graph: Graph) -> list[Finding]:
         if leaf.path in used:
             continue
         matters = _matters(subject, leaf.path)
+        effect = "though PyTorch's outputs depend on it" if matters else "and PyTorch's outputs do not change with it"
         gone = "is no input of the file" if leaf.path not in {i.path for i in graph.inputs.values()} else "is not used"
         found.append(
             finding(
                 "contract.vanished-input", "fail" if matters else "warn", leaf.path,
-                f"{leaf.path} {gone} in the exported graph"
-                + (", though PyTorch's outputs depend on it" if matters else "; PyTorch's outputs do not change with it"),
+                f"{leaf.path} {gone} in the exported graph, {effect}",
                 hint="Its value was read as a Python number during the export: keep it a tensor throughout forward."
                 if matters
                 else "Leave it out of forward and of the cases, or keep it if the service sends it anyway.",
@@ -72,8 +73,6 @@ def lost_outputs(subject: Subject, graph: Graph) -> list[Finding]:
 
 def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Graph, list[Finding]]:
     """Puts the output sizes right that the exporter wrote as numbers, though the capture or the cases know better."""
-    from dataclasses import replace
-
     shapes = dict(graph.output_shapes)
     found = []
     for value in graph.model.graph.outputs:
@@ -153,9 +152,7 @@ def _matters(subject: Subject, path: str) -> bool:
     inputs = arguments.rebuild(subject.example, change)
     with preserved(subject.module):
         given = arguments.call(subject.module, arguments.bind(subject.module, inputs))
-    if given.error or len(given.values) != len(subject.eager.values):
-        return True
-    return not all(same(one, other) for one, other in zip(given.values, subject.eager.values, strict=True))
+    return bool(given.error or differ(subject.eager, given))
 
 
 def _dtype(value: ir.Value) -> str:

@@ -12,9 +12,10 @@ import torch
 from onnx_ci.artifact import tensors
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays
+from onnx_ci.export.agreement import differ
 from onnx_ci.export.graph import Graph, Subject
-from onnx_ci.export.oracle import Oracle, UnoracledError
-from onnx_ci.export.state import preserved, same_bits
+from onnx_ci.export.oracle import Oracle, Unoracled
+from onnx_ci.export.state import preserved
 from onnx_ci.export.types import Leaf, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error
@@ -86,7 +87,7 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
 def _oracle(module: torch.nn.Module) -> tuple[Oracle | None, str]:
     try:
         return Oracle(module), ""
-    except UnoracledError as error:
+    except Unoracled as error:
         return None, str(error)
 
 
@@ -98,7 +99,7 @@ def _truth(
         return {}, no_oracle
     try:
         given = oracle.run(call)
-    except UnoracledError as error:
+    except Unoracled as error:
         return {}, str(error)
     if len(given.values) != len(subject.eager.values):
         return {}, "the module gives other outputs in float64"
@@ -115,13 +116,14 @@ def _varying(subject: Subject, graph: Graph) -> list[str]:
         again = arguments.call(subject.module, subject.call)
     if again.error or len(again.values) != len(subject.eager.values):
         return list(graph.outputs)
-    return [name for name, at in graph.outputs.items() if not same(again.values[at], subject.eager.values[at])]
+    return [name for name, at in graph.outputs.items() if differ(_only(subject.eager, at), _only(again, at))]
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two leaves of outputs are equal to the bit."""
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        return same_bits(one, other)
+def _only(outputs: Outputs, at: int) -> Outputs:
+    return Outputs([outputs.values[at]], [outputs.keys[at]])
+
+
+def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
@@ -136,7 +138,7 @@ def _unfeedable(example: Sequence[Leaf], leaves: Sequence[Leaf]) -> str:
         elif found.is_tensor != leaf.is_tensor:
             has, lacks = ("it", "the export example") if found.is_tensor else ("the export example", "it")
             return f"{has} gives a tensor for {leaf.path}, and {lacks} does not"
-        elif not leaf.is_tensor and not same(found.value, leaf.value):
+        elif not leaf.is_tensor and not _same(found.value, leaf.value):
             return f"{leaf.path} is {found.value!r:.40}, and {leaf.value!r:.40} is frozen into the file"
     known = {leaf.path for leaf in example}
     extra = [leaf.path for leaf in leaves if leaf.path not in known and leaf.value is not None]

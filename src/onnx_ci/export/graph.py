@@ -63,7 +63,6 @@ class Graph:
         outputs: For each output of the file, its place among the eager outputs.
         reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
         output_shapes: By the file's output name, in the contract's grammar.
-        written: Buffers that forward writes: the file drops that state.
     """
 
     model: ir.Model
@@ -74,7 +73,6 @@ class Graph:
     output_shapes: dict[str, list[int | str] | None]
     source_map: SourceMap
     strategy: str
-    written: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -189,7 +187,6 @@ def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, read
         output_shapes=graph.output_shapes,
         source_map=graph.source_map,
         strategy=captured.strategy,
-        written=sorted(set(captured.program.graph_signature.buffers_to_mutate.values())),
         findings=[*notes, *graph.findings],
     )
 

@@ -61,5 +61,5 @@ def _counted(nodes: list[ir.Node]) -> str:
 
 
 def _line(node: ir.Node, origins: Mapping[str, Origin]) -> dict[str, Any]:
-    known = [origins[value.name] for value in node.outputs if value.name in origins]
-    return {"file": known[0].file, "line": known[0].line} if known else {}
+    origin = origins.get(str(node.outputs[0].name))
+    return {"file": origin.file, "line": origin.line} if origin else {}

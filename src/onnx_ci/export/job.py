@@ -1,0 +1,220 @@
+"""The export job of one model, top to bottom: entrypoint, cases, graph, evaluation, artifact, result."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from onnx_ci.artifact import layout, machine
+from onnx_ci.errors import OnnxCiError
+from onnx_ci.export import (
+    arguments,
+    cases,
+    checks,
+    declared,
+    edges,
+    entrypoint,
+    evaluate,
+    given,
+    goldens,
+    graph,
+    measure,
+    operators,
+    options,
+    probe,
+    program,
+    promise,
+    save,
+    state,
+    stops,
+    timing,
+)
+from onnx_ci.export.clock import Stages
+from onnx_ci.export.evaluate import Evaluation
+from onnx_ci.export.graph import Graph, Subject
+from onnx_ci.export.places import Places
+from onnx_ci.export.types import RunCase
+from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
+from onnx_ci.records.cases import CaseList
+from onnx_ci.records.environment import Environment
+from onnx_ci.records.messages import ExportRequest
+from onnx_ci.records.result import EXPORT_TARGET, SCHEMA_VERSION, Finding, Result, Timing, finding, worst
+
+
+def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
+    """Exports one model, and says what was found on the way.
+
+    Raises:
+        OnnxCiError: Nothing could be told: the config asks for what can't be, the user's code raised, the disk is full.
+    """
+    stages = Stages(progress)
+    target = Path(request.artifact)
+    shutil.rmtree(target, ignore_errors=True)  # whatever happens, an older export must not ship as this one
+    environment = machine.describe(request.job.lock)
+    with stages("entrypoint"):
+        subject, example, user, findings = prepare(request)
+    if subject is None:
+        return _result(request, environment, stages, findings)
+    built = graph.build(subject, stages)
+    if not isinstance(built, Graph):
+        return _result(request, environment, stages, [*findings, *built])
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+            made = _Maker(request, subject, built, example, user, Path(folder) / "new", environment, stages)
+            more, digest, timings = made.make()
+            (Path(folder) / "new").rename(target)
+    except OSError as error:
+        raise OnnxCiError(
+            f"the artifact can't be written: {error.strerror or error}",
+            where=str(error.filename or target),
+            hint="Is the disk full, or the folder read-only? Name another one with --out.",
+        ) from error
+    return _result(request, environment, stages, [*findings, *more], digest, timings)
+
+
+def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
+    """Loads the module, gathers its cases, and calls it on the example; None where the module itself raises."""
+    spec, root = request.job.model, Path(request.root)
+    places = Places.of(root)
+    loaded = entrypoint.load(spec, root)
+    how = options.read(spec, loaded)
+    gathered = given.read(spec, loaded, root)
+    first = cases.example(spec, loaded, gathered)
+    promised = declared.declare(spec, loaded, first.inputs, loaded.module)
+    example = measure.measure(first, promised)
+    user = cases.user_cases(gathered, promised)
+    call = arguments.bind(loaded.module, example.inputs)
+    judged = checks.mode_and_state_findings(loaded.module, call, places)
+    with state.preserved(loaded.module):
+        eager = arguments.call(loaded.module, call)
+    if eager.error:
+        stop = stops.Stop("eager", eager.error.splitlines()[0][:300], "", None)
+        return None, example, user, [*judged, stops.judge(stop, how.exporter, lambda: False)]
+    subject = Subject(
+        spec=spec,
+        module=loaded.module,
+        example=example.inputs,
+        call=call,
+        leaves=arguments.leaves(loaded.module, example.inputs),
+        eager=eager,
+        declared=promised,
+        options=how,
+        short=loaded.short,
+        places=places,
+    )
+    return subject, example, user, judged
+
+
+class _Maker:
+    """Writes the artifact of a finished graph."""
+
+    def __init__(
+        self,
+        request: ExportRequest,
+        subject: Subject,
+        built: Graph,
+        example: RunCase,
+        user: Sequence[RunCase],
+        folder: Path,
+        environment: Environment,
+        stages: Stages,
+    ) -> None:
+        self._request, self._subject, self._graph = request, subject, built
+        self._example, self._user, self._folder = example, list(user), folder
+        self._environment, self._stages = environment, stages
+
+    def make(self) -> tuple[list[Finding], str, list[Timing]]:
+        """All of it, in order; gives the findings, the artifact's digest and the timings."""
+        self._folder.mkdir()
+        findings = list(self._graph.findings)
+        with self._stages("cases"):
+            seen = self._evaluate()
+        self._graph, corrected = edges.correct_output_sizes(self._graph, seen.sizes)
+        findings += [*seen.findings, *corrected, *self._judge_graph()]
+        with self._stages("save"):
+            self._save()
+        with self._stages("contract"):
+            judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
+            findings += [*judged, *self._judge_file()]
+            self._write_records(seen, steps)
+        with self._stages("golden"):
+            golden = goldens.readable(self._request.golden)
+            findings += goldens.judge(self._subject, self._graph, golden) if golden else []
+        with self._stages("latency"):
+            budget = self._request.job.latency.budget_seconds
+            timings = timing.compare(self._subject, self._graph, self._example, self._folder, budget)
+        digest = layout.write_manifest(self._folder)
+        return [self._exported(seen), *findings], digest, timings
+
+    def _evaluate(self) -> Evaluation:
+        notes: list[str] = []
+        allowed = promise.ranges(self._subject, self._graph)
+        own = cases.boundary_cases(self._subject.declared, allowed, self._example, self._user, notes=notes)
+        own = [case for case in own if all(item.allows(case.dims) for item in self._graph.restrictions)]
+        known = self._user if self._user else [self._example]
+        seen = evaluate.evaluate(self._subject, self._graph, [*known, *own], self._folder)
+        seen.notes[:0] = notes
+        return seen
+
+    def _judge_graph(self) -> list[Finding]:
+        return [
+            *edges.lost_inputs(self._subject, self._graph),
+            *edges.lost_outputs(self._subject, self._graph),
+            *operators.findings(self._graph.model, self._graph.source_map.values),
+        ]
+
+    def _judge_file(self) -> list[Finding]:
+        wanted, how = self._subject.spec.export, self._subject.options
+        asked = wanted.opset if wanted.opset is not None else how.opset
+        return save.findings(
+            self._graph.model, self._folder, opset=asked, max_ir=wanted.max_ir, single=wanted.single_file
+        )
+
+    def _save(self) -> None:
+        save.save(self._graph.model, self._folder, single_file=self._subject.options.single_file)
+        save.release(self._graph.model)
+
+    def _write_records(self, seen: Evaluation, steps: dict[str, int]) -> None:
+        promised = promise.contract(self._subject, self._graph, steps, Path(self._request.root), self._environment)
+        layout.write_record(self._folder, layout.CONTRACT, promised)
+        layout.write_record(self._folder, layout.CONFIG, self._request.job)
+        layout.write_record(self._folder, layout.SOURCE_MAP, self._graph.source_map)
+        listed = CaseList(schema_version=CASES_VERSION, cases=seen.cases, notes=seen.notes)
+        layout.write_record(self._folder, layout.CASES, listed)
+
+    def _exported(self, seen: Evaluation) -> Finding:
+        count = sum(1 for _ in program.nodes(self._graph.model))
+        opset, how = program.opset_of(self._graph.model), self._graph.strategy
+        return finding(
+            "export.exported", "pass", "",
+            f"{count} nodes, opset {opset}, IR version {self._graph.model.ir_version}, {len(seen.cases)} cases",
+            data={"strategy": how, "nodes": count},
+        )  # fmt: skip
+
+
+def _result(
+    request: ExportRequest,
+    environment: Environment,
+    stages: Stages,
+    findings: Sequence[Finding],
+    digest: str | None = None,
+    timings: Sequence[Timing] = (),
+) -> Result:
+    spec = request.job.model
+    found = sorted(findings, key=lambda item: item.stage != "export")
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        model=spec.name,
+        variant=spec.variant,
+        target=EXPORT_TARGET,
+        required=True,
+        status=worst([item.status for item in found]),
+        artifact=digest,
+        environment=environment,
+        stages=stages.costs,
+        findings=list(found),
+        latency=list(timings),
+    )

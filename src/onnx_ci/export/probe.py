@@ -1,0 +1,155 @@
+"""Runs the written file on the CPU provider where the capture assumed something: at a size that it excludes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onnx_ci.artifact import layout
+from onnx_ci.artifact.tensors import Value
+from onnx_ci.export import arguments, arrays, cases, guards
+from onnx_ci.export.graph import Graph, Subject
+from onnx_ci.export.guards import Restriction
+from onnx_ci.export.state import preserved
+from onnx_ci.export.types import RunCase
+from onnx_ci.numerics.figures import relative_error
+from onnx_ci.records.result import Finding, finding
+
+_AGREES = 1e-3
+"""relL2 below which a file is taken to compute the same function at a size; parity judges the rest."""
+_MOST_PROBES = 3
+
+
+class File:
+    """The written file on the CPU provider, for a few runs beside the module."""
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        import onnxruntime  # late: an export that stops before the file needs none of it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 4  # what goes wrong is raised as well
+        path = str((folder / layout.MODEL).resolve())
+        self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._names = [item.name for item in self._session.get_outputs()]
+
+    def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        """One run, by name."""
+        return dict(zip(self._names, self._session.run(None, feeds), strict=True))
+
+
+def feeds(subject: Subject, graph: Graph, case: RunCase) -> dict[str, Value]:
+    """The arrays of a case by the file's input names."""
+    leaves = {leaf.path: leaf.value for leaf in arguments.leaves(subject.module, case.inputs)}
+    return {name: arrays.to_value(leaves[leaf.path]) for name, leaf in graph.inputs.items()}
+
+
+def judge(
+    subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunCase], folder: Path
+) -> tuple[list[Finding], dict[str, int]]:
+    """Judges each restriction by what the module and the file do at sizes that it excludes.
+
+    Returns:
+        Findings, and for dims without a declared range the number that their sizes must be a multiple of.
+    """
+    found, steps = [], dict[str, int]()
+    for item in graph.restrictions:
+        seen = [_probe(subject, graph, item, sizes, example, user, folder) for sizes in _nearest(item)]
+        told = [one for one in seen if one]
+        undeclared = not any(_declared(subject, name) for name in item.dims)
+        step = guards.step(item, graph.reading, subject.declared)
+        if undeclared and step is not None and told and all(one.startswith(_REFUSED) for one in told):
+            steps[item.dims[0]] = step
+        found.append(_finding(subject, item, told, undeclared=undeclared))
+    return found, steps
+
+
+_REFUSED = "the module itself refuses"
+_AGREED = "the file gives PyTorch's outputs"
+
+
+def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared: bool) -> Finding:
+    at: dict[str, Any] = {"file": item.place.file, "line": item.place.line} if item.place and item.place.file else {}
+    seen_at = f" ({item.place.shown})" if item.place else ""
+    size = ", ".join(f"{name} = {value}" for name, value in item.excluded[0].items())
+    said = f"the export assumes {item.text}{seen_at}, and the file does not check it"
+    data = {"condition": item.text, "excluded": item.excluded[:10]}
+    subject_name = ", ".join(item.dims)
+    if told and all(one.startswith(_REFUSED) for one in told):
+        if undeclared:
+            return finding(
+                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: it becomes part of the contract",
+                data=data, **at,
+            )  # fmt: skip
+        return finding(
+            "contract.declared-size", "fail", subject_name,
+            f"{said}; inside the declared range {told[0]}",
+            hint=f"Declare sizes that the module can serve (min, max, multiple_of) under {subject.where}.dims.",
+            data=data, **at,
+        )  # fmt: skip
+    wrong = [one for one in told if not one.startswith((_REFUSED, _AGREED))]
+    if wrong or not told:
+        return finding(
+            "contract.guard", "fail" if wrong or not undeclared else "warn", subject_name,
+            f"{said}; at {size} it is false" + (f": {wrong[0]}" if wrong else ""),
+            hint="Compute the size with tensors in that line, or declare only the sizes for which it holds.",
+            data=data, **at,
+        )  # fmt: skip
+    return finding(
+        "contract.guard", "warn", subject_name, f"{said}; at {size} it is false, yet {_AGREED} there", data=data, **at
+    )
+
+
+def _declared(subject: Subject, name: str) -> bool:
+    spec = subject.declared.dims.get(name)
+    return spec is not None and (spec.min is not None or spec.max is not None)
+
+
+def _nearest(item: Restriction) -> list[dict[str, int]]:
+    """A few excluded sizes: the nearest to the example, and the farthest."""
+    picked = [item.excluded[0], item.excluded[len(item.excluded) // 2], item.excluded[-1]]
+    return [sizes for at, sizes in enumerate(picked) if sizes not in picked[:at]][:_MOST_PROBES]
+
+
+def _probe(
+    subject: Subject,
+    graph: Graph,
+    item: Restriction,
+    sizes: dict[str, int],
+    example: RunCase,
+    user: Sequence[RunCase],
+    folder: Path,
+) -> str:
+    """What happens at these sizes, in a sentence; empty where it can't be tried."""
+    ranges = {name: (size, size) for name, size in sizes.items()}
+    made = cases.boundary_cases(subject.declared, ranges, example, user)
+    case = next((one for one in made if all(one.dims.get(name) == size for name, size in sizes.items())), None)
+    if case is None:
+        return ""
+    at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    with preserved(subject.module):
+        given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
+    if given.error:
+        return f"{_REFUSED} {at} ({given.error.splitlines()[0][:160]})"
+    expected = {name: arrays.to_value(given.values[place]) for name, place in graph.outputs.items()}
+    try:
+        actual = File(folder).run(feeds(subject, graph, case))
+    except Exception as error:  # ONNX Runtime's errors have no common base
+        return f"PyTorch takes {at}, and ONNX Runtime fails there ({str(error).splitlines()[0][:160]})"
+    problem = next((said for name in expected if (said := _differs(expected[name], actual[name]))), "")
+    return f"at {at} the file {problem}" if problem else f"{_AGREED} at {at}"
+
+
+def _differs(expected: Value, actual: Value) -> str:
+    if isinstance(expected, list) or isinstance(actual, list) or expected is None or actual is None:
+        return ""
+    if expected.shape != actual.shape:
+        return f"answers with shape {list(actual.shape)}, and PyTorch with {list(expected.shape)}"
+    if expected.dtype.kind in "biuO":
+        same = bool((expected == actual).all())
+        return "" if same else "answers otherwise than PyTorch"
+    error = relative_error(np.asarray(actual), np.asarray(expected))
+    return "" if error <= _AGREES else f"is off by relL2 {error:.2g}"
