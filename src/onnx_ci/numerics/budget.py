@@ -25,7 +25,8 @@ class Limits:
         output: For `Measures.e_runtime`.
         element: For `Measures.max_abs`.
         item: For `Measures.worst_item`.
-        sure: Whether PyTorch's error is known from enough elements to call a small excess a fault.
+        sure: Whether a small excess is a fault: PyTorch's error is known from enough elements, and the output is not
+            zero but for rounding (then it hangs on the size of inner values, which nobody measured).
     """
 
     output: float
@@ -98,7 +99,7 @@ def _limits(case: Measures, pool: _Pool, kind: FloatDtype, budget: float) -> Lim
         output=output,
         element=element_limit(case, kind, budget, pooled * pool.peak_error),
         item=max(_ITEM * output, budget * own * case.worst_item_torch),
-        sure=pool.spread == 0.0 or max(case.spread, pool.spread) >= _FEW,
+        sure=not case.absolute and (pool.spread == 0.0 or max(case.spread, pool.spread) >= _FEW),
     )
 
 

@@ -122,7 +122,11 @@ def elements_beyond(actual: Array, reference: Array, limit: float, leave_out: Ma
     if not total:
         return 0.0
     a, r, k = actual.reshape(-1), reference.reshape(-1), keep.reshape(-1)
-    far = sum(int((~(np.abs(widen(a[part]) - widen(r[part])) <= limit) & k[part]).sum()) for part in _blocks(a.size))
+    far = 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in _blocks(a.size):
+            within = np.abs(widen(a[part]) - widen(r[part])) <= limit
+            far += int((~within & k[part]).sum())
     return far / total
 
 

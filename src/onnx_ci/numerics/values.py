@@ -187,6 +187,8 @@ def _doubt(one: _One) -> str:
         return ""
     if one.floats.e_torch is None:
         return "; too near zero to be told from rounding"
+    if one.floats.absolute:
+        return "; the output is zero but for rounding, so this may be rounding of larger inner values"
     return "; PyTorch's own error is known from too few elements to call this a fault"
 
 

@@ -88,9 +88,7 @@ class TestRelativeError:
 
 
 class TestUlpDistance:
-    @pytest.mark.parametrize(
-        ("dtype", "bits"), [(np.float16, 16), (BFLOAT16, 16), (np.float32, 32), (np.float64, 64)]
-    )
+    @pytest.mark.parametrize(("dtype", "bits"), [(np.float16, 16), (BFLOAT16, 16), (np.float32, 32), (np.float64, 64)])
     def test_neighbours_are_one_apart_across_zero(self, dtype: np.dtype, bits: int) -> None:
         integer = np.dtype(f"u{bits // 8}")
         ordered = [(1 << (bits - 1)) + 1, 0, 1, 2]  # the negative number nearest to zero, +0, and the next two

@@ -124,7 +124,11 @@ class TestLayers:
 
     def test_one_side_may_overflow_a_little_earlier(self, bench: Bench) -> None:
         top = np.finfo(np.float16).max
-        bench.add({"y": np.array([np.inf, 1], np.float16)}, {"y": np.array([top, 1], np.float16)}, {"y": np.array([65519.0, 1])})
+        bench.add(
+            {"y": np.array([np.inf, 1], np.float16)},
+            {"y": np.array([top, 1], np.float16)},
+            {"y": np.array([65519.0, 1])},
+        )
         assert bench.statuses() == {}
 
     def test_other_cases_are_still_judged_when_one_breaks_a_layer(self, bench: Bench, rng: np.random.Generator) -> None:
@@ -178,7 +182,9 @@ class TestExact:
         bench.add({"y": np.array([2**53], np.int64)}, {"y": np.array([2**53 + 1], np.int64)})
         assert bench.statuses() == {"parity.exact": "fail"}
 
-    @pytest.mark.parametrize("got", [np.array(["a", "é"], object), np.array(["a", "é"]), np.array([b"a", "é".encode()], object)])
+    @pytest.mark.parametrize(
+        "got", [np.array(["a", "é"], object), np.array(["a", "é"]), np.array([b"a", "é".encode()], object)]
+    )
     def test_strings_are_equal_however_they_are_stored(self, bench: Bench, got: np.ndarray) -> None:
         bench.add({"y": np.array(["a", "é"], object)}, {"y": got})
         assert bench.statuses() == {}
@@ -194,7 +200,10 @@ class TestExact:
         bench.add({"y": want}, {"y": want})
         bench.add({"y": want}, {"y": got}, dims={"batch": 2})
         message = bench.judge()[0]["parity.exact"].message
-        assert message == "y: 2 of 6 elements differ in case 'case1' (batch=2); first at [1, 1]: expected 4, got 9; 1 of 2 cases"
+        assert (
+            message
+            == "y: 2 of 6 elements differ in case 'case1' (batch=2); first at [1, 1]: expected 4, got 9; 1 of 2 cases"
+        )
 
 
 class TestRuntime:
