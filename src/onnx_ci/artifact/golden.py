@@ -21,6 +21,7 @@ from onnx_ci.records import codec
 from onnx_ci.records.base import record
 from onnx_ci.records.cases import Case
 from onnx_ci.records.contract import Contract, TensorContract
+from onnx_ci.records.result import Finding, finding
 
 SCHEMA_VERSION = 1
 """Version of golden.json. 1: the first."""
@@ -166,17 +167,36 @@ def changes(accepted: dict[str, Any], now: dict[str, Any], path: str = "") -> li
 
 
 def orphans(golden_dir: Path, labels: Collection[str]) -> list[str]:
-    """Names of goldens of models that the config no longer has.
+    """Names of goldens whose model is not among these.
 
     Args:
         golden_dir: The folder of all goldens.
-        labels: ``model[@variant]`` of every model in the config.
+        labels: ``model[@variant]`` of models.
     """
     if not golden_dir.is_dir():
         return []
     return sorted(
         entry.name for entry in golden_dir.iterdir() if (entry / RECORD).is_file() and entry.name not in labels
     )
+
+
+def orphan_findings(golden_dir: Path, labels: Collection[str]) -> list[Finding]:
+    """Warns of each golden whose model the config no longer has.
+
+    Args:
+        golden_dir: The folder of all goldens.
+        labels: ``model[@variant]`` of every model in the config, whatever a filter selects.
+    """
+    return [
+        finding(
+            "golden.orphaned",
+            "warn",
+            name,
+            f"the golden {name} belongs to no model of the config",
+            hint="Rename the folder if the model was renamed; else delete it.",
+        )
+        for name in orphans(golden_dir, labels)
+    ]
 
 
 def _copy_case(artifact: Artifact, case: Case, fresh: Path, index: int) -> list[Path]:

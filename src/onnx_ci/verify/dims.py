@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from onnx_ci.records.contract import Contract, TensorContract
 from onnx_ci.records.model import InputSpec, ModelSpec
@@ -60,17 +61,18 @@ def static(judged: Sequence[Judged], declared: ModelSpec, contract: Contract) ->
 
 
 def _frozen(name: str, axis: int, dim: str, size: int, declared: ModelSpec, contract: Contract) -> list[Finding]:
-    spec, captured = declared.dims.get(dim), contract.dims.get(dim)
-    low = spec.min if spec and spec.min is not None else (captured.min if captured else None)
-    high = spec.max if spec and spec.max is not None else (captured.max if captured else None)
+    spec, promised = declared.dims.get(dim), contract.dims.get(dim)
+    low, high = (spec.min, spec.max) if spec else (None, None)
+    if promised and promised.declared:
+        low, high = (promised.min if low is None else low), (promised.max if high is None else high)
     if low == high == size:
         return []
     has_range = low is not None or high is not None
-    range_ = f" ({low if low is not None else '…'} to {high if high is not None else '…'})" if has_range else ""
+    range_ = f" ({'…' if low is None else low} to {'…' if high is None else high})" if has_range else ""
     return [
         finding(
             "contract.static-dim",
-            "fail",
+            _status([dim], declared, contract),
             dim,
             f"{name}, axis {axis}: {dim}{range_} is declared dynamic, the file takes {size} only",
             hint="Look in forward for a size used as a Python number (a loop, a branch, a table of fixed length), "
@@ -80,7 +82,7 @@ def _frozen(name: str, axis: int, dim: str, size: int, declared: ModelSpec, cont
     ]
 
 
-def tied(judged: Sequence[Judged]) -> list[Finding]:
+def tied(judged: Sequence[Judged], declared: ModelSpec, contract: Contract) -> list[Finding]:
     """Two declared dims that share one symbol of the file."""
     by_symbol: dict[str, dict[str, str]] = {}
     for tensor, promised, spec in judged:
@@ -88,12 +90,12 @@ def tied(judged: Sequence[Judged]) -> list[Finding]:
         if wanted is None or tensor.shape is None or len(wanted) != len(tensor.shape):
             continue
         for axis, (want, have) in enumerate(zip(wanted, tensor.shape, strict=True)):
-            if isinstance(want, str) and isinstance(have, str):
+            if isinstance(want, str) and isinstance(have, str) and want.isidentifier():
                 by_symbol.setdefault(have, {}).setdefault(want, f"{tensor.name}, axis {axis}")
     found = [
         finding(
             "contract.tied-dim",
-            "fail",
+            _status(list(dims), declared, contract),
             ", ".join(dims),
             f"{' and '.join(f'{dim} ({place})' for dim, place in dims.items())} are one dim {symbol} in the file: "
             "they can't differ",
@@ -104,3 +106,13 @@ def tied(judged: Sequence[Judged]) -> list[Finding]:
         if len(dims) > 1
     ]
     return found or [finding("contract.tied-dim", "pass", "", "each declared dim has a symbol of its own in the file")]
+
+
+def _status(dims: Sequence[str], declared: ModelSpec, contract: Contract) -> Literal["warn", "fail"]:
+    """What the export has judged already is shown again as a warning, unless the config itself names the dim.
+
+    The export knows which dims were left to the exporter (Dim.AUTO), where a frozen one is no broken promise.
+    """
+    in_config = {axis for spec in declared.inputs.values() for axis in spec.shape or []} | set(declared.dims)
+    judged_before = any(dim in contract.narrowed for dim in dims)
+    return "warn" if judged_before and not in_config.intersection(dims) else "fail"

@@ -21,7 +21,9 @@ from onnx_ci.verify import bfloat16
 CPU = "CPUExecutionProvider"
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _QUIET = 4  # fatal only: what ONNX Runtime would print comes back as an exception anyway
-FaultKind = Literal["no-kernel", "no-operator", "not-a-model", "bad-graph", "bad-feed", "file", "memory", "crash"]
+FaultKind = Literal[
+    "no-kernel", "no-operator", "not-a-model", "bad-graph", "bad-feed", "file", "memory", "device", "library", "crash"
+]
 
 
 class RuntimeFault(Exception):
@@ -29,7 +31,8 @@ class RuntimeFault(Exception):
 
     Attributes:
         kind: "no-kernel": the operator exists, the provider has no implementation for these types; "no-operator":
-            nobody knows it; "bad-feed": the inputs given do not fit; "memory": it could not get enough of it.
+            nobody knows it; "bad-feed": the inputs given do not fit; "memory": it could not get enough of it;
+            "device": the provider, its options or its device; "library": a library of custom operators.
         message: What it said, without codes and build paths.
         operator: "Gemm(13)", "my.ops:Foo(1)": of the node it names; empty where it names none. Likewise `node`.
     """
@@ -158,9 +161,12 @@ def open_session(
     if "CUDA" in target.provider or "Tensorrt" in target.provider:
         _load_device_libraries()
     providers = [(target.provider, {name: _text(value) for name, value in target.options.items()})]
-    try:
-        for library in custom_ops:
+    for library in custom_ops:
+        try:
             options.register_custom_ops_library(str(library))
+        except Exception as error:
+            raise RuntimeFault("library", f"{library.name}: {plain_message(str(error))}") from error
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a provider that is not there: judged by what is active
             # Without enable_fallback=0 a provider that fails is replaced by the CPU, with a banner on stdout.
@@ -187,6 +193,11 @@ _LOADED = re.compile(r"Load model from .*? failed: ?")
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\S+?) node with name '(.*?)'")
 _NO_OPERATOR = re.compile(r"(\S+?):(\S+?)\((-?\d+)\) is not a registered function/op")
 _RUNNING = re.compile(r"while running (\S+) node\. Name:'(.*?)'")
+_DEVICE = re.compile(
+    r"provider option|Unknown Provider Type|(?:CUDA|cuDNN|CUDNN|cuBLAS|HIP|TensorRT) (?:failure|error|driver)|"
+    r"onnxruntime_providers_\w+\.(?:so|dll)|no CUDA-capable device|Failed to load library",
+    re.IGNORECASE,
+)
 _MEMORY = ("bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory", "CUDA failure 2")
 _BY_CLASS: dict[str, FaultKind] = {
     "NotImplemented": "no-kernel",
@@ -203,6 +214,8 @@ def classify(error: Exception) -> RuntimeFault:
     message = plain_message(str(error))
     if isinstance(error, MemoryError) or any(word in message for word in _MEMORY):
         return RuntimeFault("memory", message)
+    if _DEVICE.search(message):
+        return RuntimeFault("device", message)
     no_kernel, no_operator = _NO_KERNEL.search(message), _NO_OPERATOR.search(message)
     if no_kernel:
         return RuntimeFault("no-kernel", message, no_kernel[1], no_kernel[2])

@@ -44,7 +44,11 @@ def judge(model: onnx.ModelProto, contract: Contract, declared: ModelSpec) -> li
     if all(item.name in by_name for item in [*contract.inputs, *contract.outputs]):
         inputs = [(by_name[item.name], item, promises.of(item)) for item in contract.inputs]
         outputs = [(by_name[item.name], item, None) for item in contract.outputs]
-        found += [*_dtypes([*inputs, *outputs]), *dims.static(inputs, declared, contract), *dims.tied(inputs)]
+        found += [
+            *_dtypes([*inputs, *outputs]),
+            *dims.static(inputs, declared, contract),
+            *dims.tied(inputs, declared, contract),
+        ]
     at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
     return [replace(one, **at) if one.status in ("fail", "warn") else one for one in found]
 

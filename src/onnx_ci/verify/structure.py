@@ -20,6 +20,18 @@ from onnx_ci.verify import graph, leaks
 from onnx_ci.verify.session import RuntimeFault
 
 _SHOWN = 5
+_NOT_THE_FILE = {
+    "memory": ("there was not enough memory", "Give the runner more memory; nothing is known about the model."),
+    "library": (
+        "a library of custom_ops could not be loaded",
+        "Build or fetch it on this runner before verify; paths are relative to the config's folder.",
+    ),
+    "device": (
+        "the provider could not be set up",
+        "Check the target's options, the driver, and the libraries that this build of ONNX Runtime needs.",
+    ),
+}
+"""Faults of the machine or the config: they say nothing about the file."""
 _OWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 
 
@@ -73,14 +85,10 @@ def opened(provider: str) -> Finding:
 
 def not_opened(fault: RuntimeFault, provider: str, model: onnx.ModelProto, source_map: SourceMap) -> Finding:
     """Says why the runtime does not open the file, with the operator's types and source line where they are known."""
-    if fault.kind == "memory":
-        return finding(
-            "structure.load",
-            "error",
-            layout.MODEL,
-            f"ONNX Runtime did not get enough memory to open the file on {provider}: {fault.message}",
-            hint="Give the runner more memory; nothing is known about the model from this.",
-        )
+    if fault.kind in _NOT_THE_FILE:
+        what, hint = _NOT_THE_FILE[fault.kind]
+        message = f"{what} on {provider}, so the file was not opened: {fault.message}"
+        return finding("structure.load", "error", layout.MODEL, message, hint=hint)
     origin = graph.origin_of(fault.node, source_map)
     place = {"file": origin.file, "line": origin.line} if origin and origin.file else {}
     data = {"kind": fault.kind, "operator": fault.operator, "node": fault.node}

@@ -174,6 +174,8 @@ def test_goldens_of_models_that_are_gone_are_orphans(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     assert golden.orphans(tmp_path, {"net"}) == ["old@480"]
     assert golden.orphans(tmp_path / "absent", {"net"}) == []
+    found = golden.orphan_findings(tmp_path, {"net"})
+    assert [(one.rule, one.status, one.subject) for one in found] == [("golden.orphaned", "warn", "old@480")]
 
 
 def test_the_tool_reads_goldens_without_numpy() -> None:

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_ci.records.contract import Contract
+from onnx_ci.records.contract import Contract, DimContract
 from onnx_ci.records.model import DimSpec, ExportSpec, InputSpec, JobSpec
 from onnx_ci.records.result import Finding
 from onnx_ci.verify import signature
@@ -75,6 +75,26 @@ def test_two_declared_dims_on_one_symbol() -> None:
     found = judge(image_model(["batch", 3, "height", "height"]), image_job())
     assert list(found) == ["contract.tied-dim"]
     assert "height (images, axis 2) and width (images, axis 3) are one dim height" in found["contract.tied-dim"]
+
+
+def test_a_dim_without_a_declared_range_must_not_be_frozen_either() -> None:
+    model = image_model(["batch", 3, 224, "width"])
+    job = image_job(dims={})
+    contract = replace(
+        contract_of(image_model(["batch", 3, "height", "width"]), job),
+        dims={"height": DimContract(min=224, max=224)},
+        narrowed={"height": "Eq(h, 224)"},
+    )
+    assert list(judge(model, job, contract)) == ["contract.static-dim"]
+
+
+def test_what_was_left_to_the_exporter_only_warns_once_the_export_has_judged_it() -> None:
+    model, job = image_model(["batch", 3, 224, 224]), image_job(inputs={}, dims={})
+    promised = contract_of(image_model(["batch", 3, "images_2", "images_3"]), job)
+    found = signature.judge(model, replace(promised, narrowed={"images_2": "224", "images_3": "224"}), job.model)
+    assert [(one.rule, one.status) for one in found if one.status != "pass"] == [("contract.static-dim", "warn")] * 2
+    found = signature.judge(model, promised, job.model)
+    assert [one.status for one in found if one.status != "pass"] == ["fail", "fail"]
 
 
 def test_a_file_with_other_symbols_than_declared_is_healthy() -> None:

@@ -197,9 +197,9 @@ def test_an_operator_nobody_knows_is_told_apart_from_a_missing_kernel(healthy: A
     assert "custom_ops" in found.hint
 
 
-def test_too_little_memory_says_nothing_about_the_model() -> None:
-    fault = RuntimeFault("memory", "Failed to allocate memory for requested buffer of size 1")
-    found = structure.not_opened(fault, CPU.provider, linear_model(), SourceMap(schema_version=1))
+@pytest.mark.parametrize("kind", ["memory", "library", "device"])
+def test_a_fault_of_the_machine_says_nothing_about_the_file(kind: str) -> None:
+    found = structure.not_opened(RuntimeFault(kind, "…"), CPU.provider, linear_model(), SourceMap(schema_version=1))
     assert found.status == "error"
 
 
