@@ -15,12 +15,36 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.prefix) / "bin"
+CONSUMER = Path(__file__).resolve().parent / "consumer"
 STANDINS = Path(__file__).resolve().parent / "standins"
 TOKEN = "ghs_aTokenThatIsInNoOtherText"
 ACTION = "org/onnx-ci"
+SHA = "5eed" * 10
+PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": SHA, "repo": {"full_name": "org/models"}}}}
+FORKED = {"pull_request": {"number": 7, "head": {"sha": SHA, "repo": {"full_name": "stranger/models"}}}}
+# A caller of the reusable workflow, with two models in two shards.
+REUSABLE = """
+name: onnx
+on: [pull_request, push]
+permissions: {}
+jobs:
+  onnx:
+    permissions:
+      contents: read
+      pull-requests: write
+    uses: org/onnx-ci/.github/workflows/onnx-ci.yml@v1
+    with:
+      models: |
+        tiny
+        small
+      shards: "2"
+      install-export: echo "the export is installed in $(basename "$PWD")"
+      install-verify: echo "for $TARGET comes $PROVIDER"
+"""
 _SELF = re.compile(r"(uses:\s*)\$/(\S+)")
 _OFFICIAL = re.compile(r"uses:\s*actions/([\w-]+)(?:/[\w-]+)*(@\S+)")
 
@@ -63,6 +87,18 @@ class Run:
     def log(self) -> str:
         """All that the steps printed."""
         return "\n".join(str(event.get("msg", "")).rstrip("\n") for event in self.events)
+
+    def report(self) -> Any:
+        """The uploaded report.json."""
+        return json.loads((self.store / "onnx-ci-report" / "report.json").read_text())
+
+    def statuses(self) -> dict[tuple[str, str], str]:
+        """Per model and target what the report says of it."""
+        return {(one["model"], one["target"]): one["status"] for one in self.report()["results"]}
+
+    def all_steps_passed(self) -> bool:
+        """Whether no step of any job failed."""
+        return set(self.steps().values()) <= {"success", "skipped"}
 
     def artifacts(self) -> list[str]:
         """Names of what was uploaded."""
