@@ -91,7 +91,7 @@ def boundary_cases(
     shapes = {item.path: item.axes for item in promised.inputs}
     leaves = arguments.paths(base.inputs)
     widths = {path: leaves[path].element_size() for path in shapes}
-    known = [case.dims for case in (base, *user)]
+    known = [case.dims for case in user]
     plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
     if notes is not None:
         notes += left_out

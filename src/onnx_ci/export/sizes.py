@@ -94,13 +94,13 @@ def boundaries(
         base: The example's size of every dim.
         shapes: The axes of each tensor, by path.
         widths: Bytes an element, by path.
-        known: Sizes that a case exists for.
+        known: Sizes that a case exists for, beside the example's.
 
     Returns:
         The plans, no sizes twice, and a sentence for each one that was left out.
     """
     fits = _budget(base, shapes, widths)
-    tried = [dict(dims) for dims in known]
+    tried = [dict(base), *map(dict, known)]
     plans: list[Plan] = []
     notes: list[str] = []
     for plan in _wanted(ranges, base, shapes, fits):

@@ -48,7 +48,7 @@ def make(
         array = _in_order(_between(*_span(shown), shape, dtype, rng), shown)
     else:
         array = _integers(item, shape, shown, dims, rng)
-    return torch.from_numpy(np.ascontiguousarray(array)).reshape(shape).to(dtype)
+    return torch.from_numpy(np.array(array, order="C")).reshape(shape).to(dtype)
 
 
 def fitted(value: torch.Tensor, seen: Sequence[Seen], dims: Mapping[str, int]) -> torch.Tensor:

@@ -1,0 +1,149 @@
+"""Sizes at the edges of dims: in range, within the budget, none twice."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onnx_ci.export.sizes import MOST_BYTES, MOST_CASES, Range, boundaries, example
+from onnx_ci.records.model import DimSpec
+
+IMAGE = {"images": ["batch", 3, "height", "width"]}
+BASE = {"batch": 2, "height": 24, "width": 40}
+
+
+def plans(ranges, base=BASE, shapes=IMAGE, known=(), width=4):
+    made, notes = boundaries(ranges, base, shapes, dict.fromkeys(shapes, width), known)
+    return {plan.name: plan for plan in made}, notes
+
+
+def dims(plan, *names):
+    return tuple(plan.dims[name] for name in names)
+
+
+def test_each_dim_alone_at_its_ends_and_one_off():
+    made, notes = plans({"batch": Range(1, 8, 1, 2), "height": Range(16, 64, 1, 24), "width": Range(16, 64, 1, 40)})
+    assert notes == []
+    assert {name: dims(plan, "batch", "height", "width") for name, plan in made.items()} == {
+        "all-min": (1, 16, 16),
+        "all-max": (8, 64, 64),
+        "batch-min": (1, 24, 40),
+        "batch-max": (8, 24, 40),
+        "batch-off": (3, 24, 40),
+        "height-min": (2, 16, 40),
+        "height-max": (2, 64, 40),
+        "height-off": (2, 25, 40),
+        "width-min": (2, 24, 16),
+        "width-max": (2, 24, 64),
+        "width-off": (2, 24, 41),
+        "height-width-swapped": (2, 40, 24),
+    }
+
+
+def test_multiples_are_kept():
+    ranges = {"height": Range.of((10, 100), DimSpec(min=10, max=100, multiple_of=8), 24)}
+    made, _ = plans(ranges)
+    assert [made[name].dims["height"] for name in ("height-min", "height-max", "height-off")] == [16, 96, 32]
+
+
+def test_one_off_goes_down_where_there_is_no_room_above():
+    made, _ = plans({"batch": Range(1, 2, 1, 2)})
+    assert [plan.dims["batch"] for plan in made.values()] == [
+        1
+    ]  # the minimum is the one below; the maximum the example
+
+
+def test_a_dim_without_an_end_is_tried_beyond_twice_the_example():
+    made, _ = plans({"batch": Range(1, None, 1, 2)})
+    assert made["batch-max"].dims["batch"] == 5
+    assert "no maximum" in made["batch-max"].why
+
+
+def test_size_zero_only_where_it_is_declared():
+    assert Range.of((0, 4), DimSpec(), 2).min == 1
+    assert Range.of((0, 4), DimSpec(min=0, max=4), 2).min == 0
+
+
+def test_sizes_that_exist_are_not_made_again():
+    made, _ = plans({"batch": Range(1, 8, 1, 2)}, known=[BASE, BASE | {"batch": 8}])
+    assert sorted(made) == ["batch-min", "batch-off"]
+
+
+def test_swapping_needs_both_ranges_to_allow_it():
+    made, _ = plans({"height": Range(16, 30, 1, 24), "width": Range(16, 64, 1, 40)})
+    assert "height-width-swapped" not in made
+
+
+def test_a_maximum_over_the_budget_is_cut_and_says_so():
+    made, _ = plans({"batch": Range(1, 10**9, 1, 2)})
+    size = made["batch-max"].dims["batch"]
+    assert 100 < size < 10**9
+    assert size * 3 * 24 * 40 * 4 <= MOST_BYTES
+    assert "short of its maximum 1000000000" in made["batch-max"].why
+
+
+def test_a_long_sequence_is_cut_by_the_square_of_its_length():
+    shapes = {"ids": ["batch", "time"]}
+    made, _ = plans(
+        {"batch": Range(1, 32, 1, 2), "time": Range(1, 100_000, 1, 12)}, {"batch": 2, "time": 12}, shapes, width=8
+    )
+    assert 1000 < made["time-max"].dims["time"] < 4000
+    batch, time = dims(made["all-max"], "batch", "time")
+    assert batch * time * time <= 1 << 24
+    assert batch == 32
+    assert "time less" in made["all-max"].why
+
+
+def test_a_large_example_sets_its_own_measure():
+    made, _ = plans({"time": Range(16_000, 64_000, 1, 20_000)}, {"time": 20_000}, {"wave": [1, "time"]})
+    assert made["time-max"].dims["time"] == 64_000
+
+
+def test_many_dims_end_at_the_limit_with_a_note():
+    names = [f"d{at}" for at in range(12)]
+    made, notes = plans(
+        {name: Range(1, 9, 1, 4) for name in names}, dict.fromkeys(names, 4), {name: [name] for name in names}
+    )
+    assert len(made) == MOST_CASES
+    assert notes
+    assert "left out" in notes[0]
+
+
+@given(
+    least=st.integers(0, 50),
+    length=st.integers(0, 10_000),
+    step=st.integers(1, 9),
+    at=st.floats(0, 1),
+)
+def test_every_size_is_in_its_range(least, length, step, at):
+    first, last = -(-least // step), (least + length) // step
+    if last < max(first, 1):
+        return
+    middle = max(first, 1) + int(at * (last - max(first, 1)))
+    dim = DimSpec(min=least, max=least + length, multiple_of=step)
+    one = Range.of((least, least + length), dim, middle * step)
+    made, _ = plans({"time": one}, {"time": middle * step}, {"x": ["time", 5]})
+    assert all(one.holds(plan.dims["time"]) for plan in made.values())
+
+
+def test_an_examples_sizes_are_distinct_and_no_static_size():
+    shapes = {"images": ["batch", 3, "height", "width"], "ids": ["batch", "time"], "two": [2]}
+    chosen = example({name: DimSpec() for name in ("batch", "height", "width", "time")}, {3, 2}, shapes)
+    assert len(set(chosen.values())) == 4
+    assert not set(chosen.values()) & {0, 1, 2, 3}
+    assert min(chosen["height"], chosen["width"]) >= 32
+
+
+def test_an_examples_sizes_keep_range_and_multiple():
+    chosen = example(
+        {
+            "height": DimSpec(min=32, max=512, multiple_of=32),
+            "batch": DimSpec(min=1, max=1),
+            "time": DimSpec(example=7),
+        },
+        set(),
+        {"x": ["batch", 3, "height", 4], "y": ["time"]},
+    )
+    assert chosen["height"] % 32 == 0
+    assert 32 <= chosen["height"] <= 512
+    assert (chosen["batch"], chosen["time"]) == (1, 7)
