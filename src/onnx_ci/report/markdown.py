@@ -57,6 +57,7 @@ class _Shown:
 class _Parts:
     head: list[str]
     rows: list[Row]
+    table: list[str]
     troubles: list[str]
     details: list[tuple[str, str]]
     foot: list[str]
@@ -67,7 +68,7 @@ class _Parts:
         legend = [LEGEND] if any(row.parity or row.latency for row in self.rows[: shown.rows]) else []
         blocks = [
             *self.head,
-            table(self.rows[: shown.rows]),
+            "\n".join(self.table[: shown.rows + 2] if shown.rows else []),
             *legend,
             "\n\n".join([f"#### To look at ({len(self.troubles)})", *listed]) if listed else "",
             "\n".join(text for name, text in self.details if name in shown.details),
@@ -92,6 +93,7 @@ def _fit(report: Report, context: Context, marker: str, limit: int, size: Callab
     parts = _Parts(
         head=[sections.headline(report, listed), sections.facts(report, listed, context)],
         rows=listed,
+        table=table(listed),
         troubles=sections.troubles(report, context),
         details=sections.details(report, context),
         foot=[sections.footer(context), marker],

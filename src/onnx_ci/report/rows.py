@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -85,7 +85,8 @@ def rows(report: Report) -> list[Row]:
     found = [_row(one, exports.get(label(one.model, one.variant))) for one in report.results]
     found += [_missing(leg, exports.get(label(leg.model, leg.variant))) for leg in report.missing]
     required = {row.label for row in found if row.troubled and row.required}
-    kinds = {name: _kind(name, found, report) for name in {row.label for row in found}}
+    troubled = {row.label for row in found if row.troubled}
+    kinds = {name: _kind(name, troubled, report) for name in {row.label for row in found}}
     marks = dict.fromkeys(report.changed, "changed") | dict.fromkeys(report.new, "new")
     return sorted(
         (replace(row, kind=kinds[row.label], mark=marks.get(row.label, "")) for row in found),
@@ -175,8 +176,8 @@ def _missing(leg: Leg, export: Result | None) -> Row:
     )
 
 
-def _kind(name: str, found: Sequence[Row], report: Report) -> Kind:
-    if any(row.label == name and row.troubled for row in found):
+def _kind(name: str, troubled: Collection[str], report: Report) -> Kind:
+    if name in troubled:
         return "broken"
     if name in report.changed:
         return "changed"

@@ -20,8 +20,8 @@ LEGEND = (
 )
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The table, or "" without rows. A model's name and digest stand in its first row only."""
+def table(rows: Sequence[Row]) -> list[str]:
+    """The lines of the table: two of heading, then one for each row. A model's name and digest stand in its first."""
     cells = []
     above: Row | None = None
     for row in rows:
@@ -30,7 +30,7 @@ def table(rows: Sequence[Row]) -> str:
         kept = same and above is not None and row.artifact in (None, above.artifact)
         cells.append(["" if same else model, *middle, "" if kept else artifact])
         above = row
-    return grid(HEADERS, cells) if rows else ""
+    return grid(HEADERS, cells).splitlines() if rows else []
 
 
 def grid(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,67 @@
+import re
+
+from tests.fakes.results import finding, result
+
+from onnx_ci.records.report import Leg, Plan
+from onnx_ci.report.annotations import collect, commands, quoted_log
+from onnx_ci.report.merge import merge
+
+
+def lines(findings, required=True, **more):
+    report = merge([result("a", "cpu", findings, required=required)], more.get("plan"), more.get("problems", []))
+    return commands(collect(report, config="onnx-ci.toml"), where="the summary")
+
+
+def test_a_finding_is_shown_at_its_file_and_line():
+    placed = finding("parity.runtime", "fail", "y", "50 % off\nhere", hint="mend", file="models/a.py", line=7)
+    assert lines([placed]) == [
+        "::error file=models/a.py,line=7,title=parity.runtime%3A a on cpu (y)::50 %25 off%0Ahere%0Amend"
+    ]
+
+
+def test_without_a_file_it_is_shown_at_the_config():
+    assert "file=onnx-ci.toml,line=1," in lines([finding("parity.runtime", "fail", "y", "m")])[0]
+
+
+def test_what_does_not_count_warns():
+    assert lines([finding("parity.runtime", "warn", "y", "m")])[0].startswith("::warning ")
+    assert lines([finding("parity.runtime", "fail", "y", "m")], required=False)[0].startswith("::warning ")
+    assert lines([finding("parity.runtime", "pass", "y", "m"), finding("golden.new", "skip", "y", "m")]) == []
+
+
+def test_missing_legs_and_problems_are_shown():
+    legs = [Leg(model="a", variant=None, target=name, required=name != "npu") for name in ("cpu", "gpu", "npu")]
+    found = lines(
+        [finding("parity.runtime", "pass", "y", "m")],
+        plan=Plan(schema_version=1, config="c", legs=legs),
+        problems=["x.json: not JSON"],
+    )
+    assert [line.split(" ")[0] for line in found] == ["::error", "::error", "::warning"]
+    assert "a on gpu: no result" in found[1]
+
+
+def test_a_level_is_capped_at_ten_and_says_how_many_more():
+    many = [finding("parity.runtime", status, f"{at}", "m") for at in range(30) for status in ("fail", "warn")]
+    found = lines(many)
+    errors = [line for line in found if line.startswith("::error")]
+    warnings = [line for line in found if line.startswith("::warning")]
+    assert (len(errors), len(warnings)) == (10, 10)
+    assert errors[-1].endswith("::and 21 more: see the summary")
+    exactly = lines([finding("parity.runtime", "fail", f"{at}", "m") for at in range(10)])
+    assert len(exactly) == 10
+    assert "more" not in exactly[-1]
+
+
+def test_nothing_from_outside_starts_another_command_or_property():
+    nasty = "a,b:c%0A::error::forged\r\n::set-output name=x::y"
+    found = lines([finding("parity.runtime", "fail", nasty, nasty, hint=nasty, file="a,line=9:b.py", line=3)])
+    assert len(found) == 1
+    assert not re.search(r"[\r\n]", found[0])
+    properties = found[0].split("::")[1]
+    assert properties.startswith("error file=a%2Cline=9%3Ab.py,line=3,title=")
+    assert "%250A" in found[0]
+
+
+def test_a_log_can_not_switch_commands_on_again():
+    text = quoted_log("::error::x\n::secret::\r\nlast\x1b[31m", token="secret")
+    assert text == "::stop-commands::secret\n::error::x\n::::\nlast\n::secret::\n"

@@ -1,0 +1,83 @@
+import base64
+import hashlib
+import io
+import re
+from html.parser import HTMLParser
+
+from rich.console import Console
+from tests.fakes.results import finding, realistic, result
+
+from onnx_ci.report import page, terminal
+from onnx_ci.report.context import Context
+from onnx_ci.report.merge import merge
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.open = set(), set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def printed(report, width=160):
+    stream = io.StringIO()
+    terminal.show(report, Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+def test_the_page_is_well_formed_loads_nothing_and_runs_nothing():
+    results, plan, base = realistic()
+    text = page.render(merge(results, plan, ["<script>alert(1)</script>"], base), Context())
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert not tags.tags & {"script", "img", "link", "iframe", "object", "form", "base"}
+    assert not any(name.startswith("on") for name in tags.attributes)
+    assert "&lt;script&gt;" in text
+
+
+def test_the_pages_policy_allows_its_own_style_and_nothing_else():
+    text = page.render(merge([], None, []), Context())
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in text
+
+
+def test_the_page_has_every_finding_and_every_case():
+    results, plan, base = realistic()
+    text = page.render(merge(results, plan, [], base), Context())
+    for one in results:
+        assert all(figures.case in text for figures in one.parity)
+        assert all(found.rule in text for found in one.findings)
+
+
+def test_the_terminal_shows_the_rows_and_what_broke():
+    results, plan, base = realistic()
+    text = printed(merge(results, plan, [], base))
+    assert re.search(r"pool@480x640 +cpu +parity, golden +0.570 > 5e-6 +drift", text)
+    assert "models/pool.py:44" in text
+    assert text.rstrip().endswith("onnx-ci: 1 of 4 models broke a promise")
+
+
+def test_the_terminal_takes_no_markup_and_no_codes_from_outside():
+    nasty = "[bold red]x[/] \x1b[31mred\x1b]8;;https://evil.example\x07link \x9b31m [link=https://evil.example]y[/link]"
+    text = printed(
+        merge([result("a[red]", nasty, [finding("parity.runtime", "fail", nasty, nasty, hint=nasty)])], None, [nasty])
+    )
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert "[bold red]x[/]" in text
+    assert "a[red]" in text
+
+
+def test_a_narrow_terminal_folds_and_loses_nothing():
+    results, plan, base = realistic()
+    assert "1 of 4 models broke a promise" in printed(merge(results, plan, [], base), width=60)

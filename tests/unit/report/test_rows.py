@@ -1,0 +1,74 @@
+from dataclasses import replace
+
+import pytest
+from tests.fakes.results import GPU_MACHINE, MACHINE, figures, finding, healthy, realistic, result, timing
+
+from onnx_ci.records.report import Leg, Plan
+from onnx_ci.report.merge import merge
+from onnx_ci.report.rows import Latency, rows, same_machine, verdict
+
+
+def only(results, target="cpu", plan=None):
+    return next(row for row in rows(merge(results, plan, [])) if row.target == target)
+
+
+def test_broken_models_come_first_then_changed_new_and_the_rest():
+    results, plan, base = realistic()
+    listed = rows(merge(results, plan, [], base))
+    assert list(dict.fromkeys(row.label for row in listed)) == ["pool@480x640", "classifier", "tokens", "recurrent"]
+    assert [row.target for row in listed if row.label == "tokens"] == ["export", "cpu", "gpu"]
+
+
+def test_every_leg_has_a_row_and_a_missing_one_says_why():
+    legs = [
+        Leg(model="a", variant=None, target="cpu", required=True),
+        Leg(model="a", variant=None, target="gpu", required=False, not_run="not run on forks"),
+        Leg(model="b", variant=None, target="export", required=True),
+        Leg(model="b", variant=None, target="cpu", required=True),
+    ]
+    broken = result("b", "export", [finding("export.failed", "fail", "", "")], artifact=None)
+    report = merge([broken], Plan(schema_version=1, config="c", legs=legs), [])
+    assert [(row.label, row.target, row.state, verdict(row)) for row in rows(report)] == [
+        ("a", "cpu", "missing", "no result"),
+        ("a", "gpu", "skip", "not run on forks"),
+        ("b", "export", "fail", "export"),
+        ("b", "cpu", "missing", "no result: nothing was exported"),
+    ]
+
+
+def test_the_worst_parity_is_shown():
+    passed = [finding("parity.runtime", "pass", "", "")]
+    close, far = figures("a", 4e-6), figures("b", 1e-7)
+    loose = figures("c", 5e-6, limit=1e-2)
+    broken, nan = figures("d", 1e-5, status="fail"), figures("e", float("nan"), status="fail")
+    assert only([result("m", "cpu", passed, parity=[far, loose, close])]).parity == close
+    assert only([result("m", "cpu", passed, parity=[close, broken, far])]).parity == broken
+    assert only([result("m", "cpu", passed, parity=[broken, nan, far])]).parity == nan
+    assert only([result("m", "cpu", passed)]).parity is None
+
+
+@pytest.mark.parametrize("limit", [0.0, None])
+def test_a_figure_without_a_limit_does_not_stop_the_table(limit):
+    passed = [finding("parity.runtime", "pass", "", "")]
+    assert only([result("m", "cpu", passed, parity=[figures("a", 1e-7, limit=limit, status="pass")])]).parity
+
+
+def test_eager_stands_beside_the_runtime_only_on_the_same_machine():
+    export, cpu = healthy("m", 1.0, 2.0)
+    assert only([export, cpu]).latency == Latency(case="example", runtime=1.0, eager=2.0, paired=False)
+    assert only([export, cpu], "export").latency == Latency(case="example", runtime=1.01, eager=2.0, paired=True)
+    elsewhere = replace(cpu, environment=replace(MACHINE, cpu="another"))
+    assert only([export, elsewhere]).latency == Latency(case="example", runtime=1.0, eager=None, paired=False)
+
+
+@pytest.mark.parametrize("more", [{"threads": 2}, {"case": "large"}, {"provider": "CUDAExecutionProvider"}])
+def test_eager_stands_beside_the_runtime_only_under_the_same_conditions(more):
+    export, cpu = healthy("m", 1.0, 2.0)
+    other = replace(cpu, latency=[timing("onnxruntime", 1.0, **more)])
+    assert only([export, other]).latency.eager is None
+
+
+def test_machines_that_do_not_say_what_they_are_are_not_the_same():
+    assert same_machine(MACHINE, MACHINE)
+    assert not same_machine(MACHINE, GPU_MACHINE)
+    assert not same_machine(replace(MACHINE, cpu=""), replace(MACHINE, cpu=""))
