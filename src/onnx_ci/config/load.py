@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx_ci.config import checks, explain, schema
-from onnx_ci.config.problems import ConfigError
+from onnx_ci.config.problems import ConfigError, Problem
 from onnx_ci.config.source import Source, locate, read
 from onnx_ci.records.model import (
     Config,
@@ -42,7 +42,10 @@ def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = d
         UsageError: There is no config, or there are two.
     """
     source = read(locate(path, cwd=cwd), cwd=cwd)
-    root, problems, cut = explain.check(source.data)
+    try:
+        root, problems, cut = explain.check(source.data)
+    except RecursionError:
+        raise ConfigError(source.file, [Problem(path=(), message="nests tables too deep")]) from None
     problems = [*problems, *checks.names(_keys(source.data, "models"), _keys(source.data, "targets"))]
     if root is not None:
         problems = [*problems, *checks.check(root, source.folder, today=today(), cut=cut)]

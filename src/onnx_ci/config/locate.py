@@ -19,6 +19,7 @@ _STRING = re.compile(
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
 )
+_DEEPEST = 64
 _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
@@ -92,6 +93,8 @@ class _Reader:
         while True:
             self._skip(_BLANK)
             keys.append(self._key())
+            if len(keys) > _DEEPEST:
+                raise _Lost
             self._skip(_BLANK)
             if self._peek() != ".":
                 return keys

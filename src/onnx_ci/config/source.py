@@ -18,7 +18,7 @@ from onnx_ci.records.base import record
 NAME = "onnx-ci.toml"
 PYPROJECT = "pyproject.toml"
 _TABLE = ("tool", "onnx-ci")
-_LARGEST_FILE = 4 * 2**20
+_LARGEST_FILE = 2**20
 
 
 @record
@@ -126,7 +126,7 @@ def _text(path: Path, file: str) -> str:
         if not path.is_file():
             _stop(file, "is not a regular file")
         if path.stat().st_size > _LARGEST_FILE:
-            _stop(file, "is larger than 4 MiB: not a config")
+            _stop(file, "is larger than 1 MiB: not a config")
         raw = path.read_bytes()
     except OSError as error:
         _stop(file, f"can't be read: {error.strerror or error}")

@@ -231,6 +231,7 @@ def test_no_config_at_all_says_how_to_get_one(tmp_path):
         (b"a = 1\n\na = 2\n", "onnx-ci.toml:3: is not valid TOML: Cannot overwrite a value"),
         (b"a = " + b"[" * 5000 + b"]" * 5000, "is not TOML that can be read: nested too deep"),
         (b"a = " + b"9" * 5000, "is not valid TOML"),
+        (b"models.m.kwargs" + b".a" * 3000 + b" = 1", "onnx-ci.toml: nests tables too deep"),
         (b"", "onnx-ci.toml: models: missing"),
         (b"models = 3", "onnx-ci.toml:1: models: expected a table, got 3"),
         (b"[models]", "no model is declared"),
