@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from onnx_ci.lock.installed import installed_runtimes
+from onnx_ci.lock.installed import installed_runtimes, is_known
 from onnx_ci.lock.versions import agree, applies
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import LockSpec, Pin
@@ -31,6 +31,8 @@ def compare(lock: LockSpec, environment: Environment, needed: frozenset[str]) ->
     """
     if not lock.files:
         return []
+    if not is_known(environment):
+        return [finding(RULE, "skip", "", "not compared: what is installed could not be told")]
     compared, drifted, unread = 0, [], 0
     for name, pins in sorted(_by_name(lock.pins).items()):
         held = [(pin, applies(pin.marker, environment.markers)) for pin in pins]

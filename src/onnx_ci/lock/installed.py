@@ -25,6 +25,11 @@ def installed_runtimes(environment: Environment) -> list[str]:
     return sorted(RUNTIMES & environment.packages.keys())
 
 
+def is_known(environment: Environment) -> bool:
+    """Whether the interpreter could be asked at all."""
+    return bool(environment.python)
+
+
 def check_environment(environment: Environment, needed: frozenset[str]) -> list[Finding]:
     """Judges the installed packages without a lock.
 
@@ -34,8 +39,11 @@ def check_environment(environment: Environment, needed: frozenset[str]) -> list[
 
     Returns:
         Findings of `environment.two-runtimes`, `environment.missing` and `environment.too-old`; a pass for each
-        rule under which nothing was found.
+        rule under which nothing was found. Nothing for an environment that could not be told: that is an error of
+        its own, and not one package missing after the other.
     """
+    if not is_known(environment):
+        return []
     runtimes = installed_runtimes(environment)
     return [
         *_two_runtimes(environment, runtimes),

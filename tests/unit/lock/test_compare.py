@@ -1,5 +1,6 @@
 """What is installed against what is locked, and against what is needed."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,9 @@ def test_the_minimum_is_what_our_own_package_asks_for():
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
     asked = {one.name: str(one.specifier) for one in map(Requirement, extras["export"])}
     assert asked == {name: f">={version}" for name, version in MINIMUM.items()}
+
+
+def test_an_environment_that_could_not_be_told_is_no_list_of_missing_packages():
+    unknown = dataclasses.replace(environment(), python="")
+    assert check_environment(unknown, frozenset({"torch"})) == []
+    assert judged(locked(("torch", "2.9.0")), unknown, {"torch"}) == [("skip", "")]
