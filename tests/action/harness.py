@@ -76,13 +76,13 @@ class Run:
             if event.get("command") == "set-output" and _last_id(event) == step
         }
 
-    def steps(self, job: str | None = None) -> dict[tuple[str, str], str]:
-        """Step results by job and step name."""
-        return {
-            (str(event["job"]), str(event["step"])): str(event["stepResult"])
+    def steps(self) -> list[tuple[str, str, str]]:
+        """Job, step and result of every step; main and post steps of one name stand beside each other."""
+        return [
+            (" ".join(str(event["job"]).split()), str(event["step"]), str(event["stepResult"]))
             for event in self.events
-            if "stepResult" in event and (job is None or job in str(event["job"]))
-        }
+            if "stepResult" in event
+        ]
 
     def log(self) -> str:
         """All that the steps printed."""
@@ -98,7 +98,7 @@ class Run:
 
     def all_steps_passed(self) -> bool:
         """Whether no step of any job failed."""
-        return set(self.steps().values()) <= {"success", "skipped"}
+        return bool(self.steps()) and {result for _, _, result in self.steps()} <= {"success", "skipped"}
 
     def artifacts(self) -> list[str]:
         """Names of what was uploaded."""

@@ -1,5 +1,7 @@
 """A consumer calls the reusable workflow: shards, two CPU targets, and a GPU leg on a machine without a GPU."""
 
+import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,9 +14,26 @@ pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def run(act, tmp_path_factory):
-    with GitHubFake(repository="org/models", comments=3) as fake:
-        found = act(REUSABLE, fake)
+def push(act):
+    """A push to main of a repository whose only target is a GPU, and a required one."""
+    config = CONSUMER.joinpath("onnx-ci.toml").read_text()
+    gpu_only = config[: config.index("[targets.cpu]")] + config[config.index("[targets.gpu]") :]
+    files = {"onnx-ci.toml": gpu_only.replace("required = false\n", "")}
+    workflow = REUSABLE.replace("        small\n", "").replace('shards: "2"', 'shards: "1"')
+    with GitHubFake(repository="org/models") as fake:
+        found = act(workflow, fake, event={"ref": "refs/heads/main"}, event_name="push", files=files)
+    return SimpleNamespace(act=found, fake=fake, kept=Path(f"{found.store}-cache"))
+
+
+@pytest.fixture(scope="module")
+def run(act, push, tmp_path_factory):
+    """A pull request; its base was exported with another torch."""
+    store = tmp_path_factory.mktemp("pull") / "store"
+    shutil.copytree(push.kept, f"{store}-cache")
+    (contract,) = Path(f"{store}-cache").rglob("contract.json")
+    contract.write_text(re.sub(r'("torch": )"[^"]*"', r'\1"2.0.0+older"', contract.read_text()))
+    with GitHubFake(comments=3, repository="org/models") as fake:
+        found = act(REUSABLE, fake, store=store)
     return SimpleNamespace(act=found, fake=fake)
 
 
@@ -29,7 +48,7 @@ def test_every_leg_ran_and_only_those_without_a_gpu_failed(run):
         *["verify gpu"] * 2,
         *["verify threads"] * 2,
     ], run.act.log()
-    failed = {job for (job, _), result in run.act.steps().items() if result == "failure"}
+    failed = {job for job, _, result in run.act.steps() if result == "failure"}
     assert failed
     assert all("verify gpu" in job for job in failed), run.act.log()
 
@@ -65,16 +84,23 @@ def test_what_the_caller_installs_is_run_where_it_belongs(run):
     assert "for threads comes CPUExecutionProvider" in run.act.log()
 
 
-def test_a_required_gpu_that_is_missing_is_no_pass_and_a_push_keeps_the_contracts(act):
-    config = CONSUMER.joinpath("onnx-ci.toml").read_text()
-    gpu_only = config[: config.index("[targets.cpu]")] + config[config.index("[targets.gpu]") :]
-    files = {"onnx-ci.toml": gpu_only.replace("required = false\n", "")}
-    one = REUSABLE.replace("        small\n", "").replace('shards: "2"', 'shards: "1"')
-    with GitHubFake(repository="org/models") as fake:
-        run = act(one, fake, event={"ref": "refs/heads/main"}, event_name="push", files=files)
-    assert run.code == 1
-    assert not any("verify" in job and "gpu" not in job for job in run.jobs)
-    assert (run.report()["status"], run.report()["exit_code"]) == ("error", 3)
-    assert fake.calls == []
-    (kept,) = Path(f"{run.store}-cache").iterdir()
+def test_a_version_that_is_not_the_bases_is_shown(run):
+    (torch,) = [change for change in run.act.report()["versions"] if change["package"] == "torch"]
+    assert torch["base"] == "2.0.0+older"
+    assert "2.0.0+older" in run.fake.ours()[0]["body"]
+
+
+def test_a_required_gpu_that_is_missing_is_no_pass(push):
+    assert push.act.code == 1
+    assert (push.act.report()["status"], push.act.report()["exit_code"]) == ("error", 3)
+
+
+def test_a_matrix_without_jobs_is_no_job(push):
+    assert {job.split("/")[2].split()[0] for job in push.act.jobs} == {"plan", "export", "verify", "report"}
+    assert not any("verify" in job and "gpu" not in job for job in push.act.jobs)
+
+
+def test_a_push_has_no_comment_and_keeps_the_contracts(push):
+    assert push.fake.calls == []
+    (kept,) = push.kept.iterdir()
     assert (kept / "tiny" / "contract.json").exists()
