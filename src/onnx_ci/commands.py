@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
+from onnx_ci import lock
 from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config import select
 from onnx_ci.config.load import load
-from onnx_ci.errors import ExitCode
+from onnx_ci.errors import ExitCode, OnnxCiError
+from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import label, worst
 from onnx_ci.worker import job
+from onnx_ci.worker.answers import environment_of
 from onnx_ci.worker.artifacts import count_legs, find_artifacts
 from onnx_ci.worker.interpreter import find_python
 from onnx_ci.worker.launch import Workers
@@ -39,7 +43,7 @@ def run(
     from onnx_ci.plan import job as plan_job
     from onnx_ci.report import job as report_job
 
-    loaded = load(config, cwd=Path.cwd())
+    loaded = _load(config)
     selected, wanted = select.models(loaded, models), select.targets(loaded, targets)
     folders = _folders(loaded, out)
     folders.prepare()
@@ -70,7 +74,7 @@ def plan(
     """Says what a run is expected to give, and the matrices that spread it."""
     from onnx_ci.plan import job as plan_job
 
-    loaded = load(config, cwd=Path.cwd())
+    loaded = _load(config)
     _folders(loaded, out).prepare()
     found, _ = plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets, shards=shards)
     for leg in found.legs:
@@ -82,7 +86,7 @@ def export(
     *, config: Path | None, models: Sequence[str], out: Path, python: str | None, environment: Environ
 ) -> ExitCode:
     """Exports the models and writes what was found beside the artifacts."""
-    loaded = load(config, cwd=Path.cwd())
+    loaded = _load(config)
     selected = select.models(loaded, models)
     folders = _folders(loaded, out)
     folders.prepare()
@@ -121,7 +125,7 @@ def verify(
 
 def golden_accept(*, config: Path | None, models: Sequence[str], out: Path, artifacts: Path | None) -> ExitCode:
     """Stores what the artifacts hold as goldens; the difference is then reviewed like any other change."""
-    loaded = load(config, cwd=Path.cwd())
+    loaded = _load(config)
     folders = _folders(loaded, out)
     for artifact, spec in find_artifacts(artifacts or out / "artifacts", models):
         name = label(spec.model.name, spec.model.variant)
@@ -140,7 +144,7 @@ def golden_check(
     environment: Environ,
 ) -> ExitCode:
     """Compares artifacts with their goldens on the CPU; the results of earlier runs stay as they are."""
-    loaded = load(config, cwd=Path.cwd())
+    loaded = _load(config)
     found = find_artifacts(artifacts or out / "artifacts", models)
     here = [(artifact, replace(spec, targets=[_GOLDEN_TARGET])) for artifact, spec in found]
     interpreter = find_python(python, environment, job.VERIFY_MODULES)
@@ -166,6 +170,42 @@ _GOLDEN_TARGET = TargetSpec(name="golden", provider="CPUExecutionProvider")
 def _only_golden(outcome: job.Outcome) -> job.Outcome:
     judged = [entry for entry in outcome.result.findings if entry.stage == "golden" or entry.status == "error"]
     return replace(outcome, result=replace(outcome.result, status=worst([entry.status for entry in judged])))
+
+
+def doctor(*, config: Path | None, python: str | None, environment: Environ) -> ExitCode:
+    """Says what is there on this machine and what is missing; asks the user's interpreter, and changes nothing."""
+    from onnx_ci.scaffold import doctor as checklist
+
+    root = Path.cwd()
+    checks = checklist.examine(
+        _attempt(lambda: load(config, cwd=root)), _attempt(lambda: _described(python, environment)), root
+    )
+    print(checklist.render(checks))
+    return checklist.exit_code(checks)
+
+
+T = TypeVar("T")
+
+
+def _attempt(step: Callable[[], T]) -> T | OnnxCiError:
+    try:
+        return step()
+    except OnnxCiError as error:
+        return error
+
+
+def _described(python: str | None, environment: Environ) -> Environment:
+    interpreter = find_python(python, environment, ())
+    with (
+        tempfile.TemporaryDirectory(prefix="onnx-ci-") as scratch,
+        Workers(interpreter, folder=Path.cwd(), environment=environment) as workers,
+    ):
+        return environment_of(workers, Path(scratch) / "environment.log")
+
+
+def _load(config: Path | None) -> Config:
+    loaded = load(config, cwd=Path.cwd())
+    return replace(loaded, lock=lock.read(loaded.lock, Path(loaded.root)))
 
 
 def _folders(config: Config, out: Path) -> job.Folders:

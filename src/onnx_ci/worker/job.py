@@ -24,7 +24,7 @@ EXPORT_MODULES = ("torch", "onnx", "onnxruntime", "onnxscript")
 VERIFY_MODULES = ("numpy", "onnx", "onnxruntime")
 _NEEDED = {
     "export": frozenset({"torch", "onnx", "onnxruntime", "onnxscript", "numpy"}),
-    "verify": frozenset({"onnx", "numpy"}),
+    "verify": frozenset({"onnx", "onnxruntime", "numpy"}),
 }
 
 
