@@ -133,9 +133,9 @@ def rule(id: str) -> ExitCode:
 @cli.command()
 def init() -> ExitCode:
     """Write a first config and workflows; never overwrites."""
-    from onnx_ci.scaffold import setup
+    from onnx_ci.scaffold import init as first
 
-    return setup.init(Path.cwd(), click.echo)
+    return first.init(Path.cwd(), click.echo)
 
 
 @cli.command()

@@ -178,7 +178,7 @@ def doctor(*, config: Path | None, python: str | None, environment: Environ) -> 
 
     root = Path.cwd()
     checks = checklist.examine(
-        _attempt(lambda: load(config, cwd=root)), _attempt(lambda: _described(python, environment)), root
+        _attempt(lambda: _load(config)), _attempt(lambda: _described(python, environment)), root
     )
     print(checklist.render(checks))
     return checklist.exit_code(checks)

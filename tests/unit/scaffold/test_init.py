@@ -9,7 +9,7 @@ import yaml
 
 from onnx_ci.config.load import load
 from onnx_ci.errors import ExitCode, OnnxCiError
-from onnx_ci.scaffold import setup
+from onnx_ci.scaffold import init as first
 
 SHORT = "def make_model(): ...\ndef make_inputs(): ...\n"
 FILES = ["onnx-ci.toml", ".github/workflows/onnx-ci.yml", ".github/workflows/onnx-ci-comment.yml"]
@@ -17,7 +17,7 @@ FILES = ["onnx-ci.toml", ".github/workflows/onnx-ci.yml", ".github/workflows/onn
 
 def init(root):
     said = []
-    assert setup.init(root, said.append) == ExitCode.PASS
+    assert first.init(root, said.append) == ExitCode.PASS
     return said
 
 
