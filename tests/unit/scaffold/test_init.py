@@ -97,4 +97,4 @@ def test_a_folder_that_can_not_be_written_is_one_clear_error(tmp_path):
 
 
 def test_a_name_from_outside_stays_text(tmp_path):
-    assert json.dumps('a"b') in setup.config_text([setup.Candidate(name="a", entrypoint='a"b')], "")
+    assert json.dumps('a"b') in first.config_text([first.Candidate(name="a", entrypoint='a"b')], "")
