@@ -37,6 +37,9 @@ class Event:
     Attributes:
         kind: "progress" while it works; then one of "result", "raised" (an exception, as data: what, where, hint)
             or "died" (no answer: `message` says of what: a signal, an exit code, the time or the memory limit).
+        stage: What the worker was at, for "progress".
+        internal: Whether what was raised is a fault of onnx-ci itself; the log has the traceback.
+        exit_code: What "raised" asks the process to exit with.
         payload: The verb's record, encoded, for "result".
     """
 
@@ -46,6 +49,8 @@ class Event:
     message: str = ""
     where: str = ""
     hint: str = ""
+    internal: bool = False
+    exit_code: int = 3
     payload: dict[str, Any] = field(default_factory=dict)
 
 
