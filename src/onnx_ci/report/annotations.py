@@ -9,6 +9,7 @@ from typing import Literal
 from onnx_ci.records.report import Report
 from onnx_ci.records.result import label
 from onnx_ci.report.escape import clean, command_data, command_property, line, path
+from onnx_ci.report.merge import why_missing
 from onnx_ci.report.rows import findings
 
 Level = Literal["error", "warning"]
@@ -43,8 +44,9 @@ def collect(report: Report, *, config: str) -> list[Annotation]:
     """
     found = [Annotation(level="error", title="onnx-ci", message=problem) for problem in report.problems]
     for leg in report.missing:
-        said = f"{label(leg.model, leg.variant)} on {leg.target}: {leg.not_run or 'no result'}"
-        level: Level = "error" if leg.required and not leg.not_run else "warning"
+        why = why_missing(leg, report.results)
+        said = f"{label(leg.model, leg.variant)} on {leg.target}: {why or 'no result'}"
+        level: Level = "error" if leg.required and not why else "warning"
         found.append(Annotation(level=level, title="onnx-ci: no result", message=said, file=config, line=1))
     for result, finding in findings(report, "error", "fail", "warn"):
         broken = finding.status != "warn" and result.required

@@ -24,7 +24,22 @@ _SPECIAL = re.compile(r"([\\`*_\[\]~!])")
 _SCHEME = re.compile(r"(\w):(?=//)")
 _WWW = re.compile(r"(www)\.", re.IGNORECASE)
 _ISSUE = re.compile(r"\b(gh)-(?=\d)", re.IGNORECASE)
+_OPENER = re.compile(r"^(\d{1,9})([.)])|^([-+=])")
+"""At the start of a line these would open a list, a heading or a rule."""
 _EMOJI = re.compile(r":(?=[\w+-]+:)")
+
+
+class _Plain(dict[int, int | str]):
+    """What stands for each character: itself, or a sign that one was there. Filled in as characters turn up."""
+
+    def __missing__(self, point: int) -> int | str:
+        # Cc control, Cf format (directions, zero width, tags), Cs surrogate, Co private, Zl and Zp line separators
+        hidden = unicodedata.category(chr(point)) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+        self[point] = _REPLACED if hidden and chr(point) not in "\n\t\r" else point
+        return self[point]
+
+
+_PLAIN = _Plain()
 
 
 def clean(text: str, *, lines: bool = False, limit: int = 2000) -> str:
@@ -36,7 +51,7 @@ def clean(text: str, *, lines: bool = False, limit: int = 2000) -> str:
         limit: Longer text is cut, with an ellipsis.
     """
     text = _ANSI.sub("", text[: 4 * limit])
-    kept = "".join(character if _is_plain(character) else _REPLACED for character in text)
+    kept = text.translate(_PLAIN)
     parts = kept.splitlines() if lines else [kept]
     joined = "\n".join(_SPACE.sub(" ", part).rstrip() if lines else _SPACE.sub(" ", part).strip() for part in parts)
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
@@ -44,7 +59,7 @@ def clean(text: str, *, lines: bool = False, limit: int = 2000) -> str:
 
 def code(text: str, *, limit: int = 200) -> str:
     """A code span, whatever backticks the text has; in a table cell too."""
-    text = clean(text, limit=limit).replace("|", BAR)
+    text = clean(text, limit=limit).replace("|", BAR).replace("<!--", f"<!{JOINER}--")
     if not text:
         return "` `"
     fence = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
@@ -62,8 +77,7 @@ def prose(text: str, *, limit: int = 2000) -> str:
     text = _EMOJI.sub(f":{JOINER}", text)
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _SPECIAL.sub(r"\\\1", text).replace("$", "&#36;")
-    # at the start of a line these would open a list, a heading or a rule
-    return re.sub(r"^(\d{1,9})([.)])|^([-+=])", lambda match: _first(match), text)
+    return _OPENER.sub(_first, text)
 
 
 def hypertext(text: str, *, limit: int = 4000, lines: bool = False) -> str:
@@ -95,10 +109,3 @@ def line(number: int | None) -> int | None:
 
 def _first(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[3]}"
-
-
-def _is_plain(character: str) -> bool:
-    if character in "\n\t\r ":
-        return True
-    # Cc control, Cf format (directions, zero width, tags), Cs surrogate, Co private, Zl and Zp line separators
-    return unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

@@ -15,6 +15,7 @@ from onnx_ci.records.result import Finding, Result, label
 from onnx_ci.report.escape import clean
 from onnx_ci.report.escape import line as line_number
 from onnx_ci.report.escape import path as repository_path
+from onnx_ci.report.merge import why_missing
 
 _SHORTEST = 0.001
 
@@ -28,7 +29,7 @@ def render(report: Report, *, config: str) -> str:
     """
     names = _Names()
     suites = [_suite(result, names, config) for result in report.results]
-    others = [_missing(leg, names, config) for leg in report.missing]
+    others = [_missing(leg, why_missing(leg, report.results), names, config) for leg in report.missing]
     others += [_problem(problem, names, config) for problem in report.problems]
     if others or not suites:
         suites.append(TestSuite("onnx-ci", others))
@@ -101,11 +102,11 @@ def _silent_stages(result: Result, names: _Names, place: tuple[str, int]) -> Ite
         yield case
 
 
-def _missing(leg: Leg, names: _Names, config: str) -> TestCase:
+def _missing(leg: Leg, why: str, names: _Names, config: str) -> TestCase:
     name = _leg(leg.model, leg.variant, leg.target)
     case = _new(names.unique(f"{name} result"), _class(leg.model, leg.variant, leg.target), 0.0, (config, 1))
-    if leg.not_run or not leg.required:
-        case.add_skipped_info(clean(leg.not_run) or "no result, and not required")
+    if why or not leg.required:
+        case.add_skipped_info(clean(why) or "no result, and not required")
     else:
         case.add_error_info("no result", "The leg was planned, and nothing came of it.", "missing")
     return case

@@ -38,9 +38,8 @@ def merge(
     kept, doubled = _unique(results)
     judged = [_judged(result, legs.get(_key(result))) for result in kept]
     missing = sorted((leg for key, leg in legs.items() if key not in {_key(one) for one in judged}), key=_order)
-    broken_exports = {_key(one)[0] for one in judged if _is_broken_export(one)}
     all_problems = [*problems, *doubled, *_other_bytes(judged), *_nothing(judged, plan)]
-    code = _exit_code(judged, missing, all_problems, broken_exports)
+    code = _exit_code(judged, missing, all_problems)
     all_notes = [*notes, *_notes(judged, plan)]
     versions, changed = _changes(judged, base or {})
     return Report(
@@ -58,12 +57,18 @@ def merge(
     )
 
 
-def _exit_code(
-    judged: Sequence[Result], missing: Sequence[Leg], problems: Sequence[str], broken_exports: set[str]
-) -> ExitCode:
+def why_missing(leg: Leg, results: Sequence[Result]) -> str:
+    """Why a leg has no result where that is known: it was off, or its model's export broke; "" where it is not.
+
+    A leg without an artifact has nothing to judge, and the export that broke says so already.
+    """
+    return leg.not_run or ("nothing was exported" if _label(leg) in _broken_exports(results) else "")
+
+
+def _exit_code(judged: Sequence[Result], missing: Sequence[Leg], problems: Sequence[str]) -> ExitCode:
     required = [one for one in judged if one.required]
-    # a leg without its artifact has nothing to judge: the export that broke says so already
-    unexplained = [leg for leg in missing if leg.required and not leg.not_run and _label(leg) not in broken_exports]
+    unexplained = [leg for leg in missing if leg.required and not why_missing(leg, judged)]
+    broken_exports = _broken_exports(judged)
     idle = [one for one in required if one.status == "skip" and _key(one)[0] not in broken_exports]
     if problems or unexplained or idle or any(one.status == "error" for one in required):
         return ExitCode.UNKNOWN
@@ -148,8 +153,12 @@ def _versions(environment: Environment) -> dict[str, str]:
     return {"python": environment.python, **environment.packages}
 
 
-def _is_broken_export(one: Result) -> bool:
-    return one.target == EXPORT_TARGET and one.required and one.status == "fail" and one.artifact is None
+def _broken_exports(results: Sequence[Result]) -> set[str]:
+    return {
+        _key(one)[0]
+        for one in results
+        if one.target == EXPORT_TARGET and one.required and one.status == "fail" and one.artifact is None
+    }
 
 
 def _label(leg: Leg) -> str:

@@ -19,6 +19,7 @@ from onnx_ci.records.result import (
     Timing,
     label,
 )
+from onnx_ci.report.merge import why_missing
 
 Kind = Literal["broken", "changed", "new", "rest"]
 KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
@@ -53,7 +54,7 @@ class Row:
         state: The result's status, or "missing".
         stages: Stages that broke or could not be told, in order.
         warnings: How many findings warn.
-        why: Why there is no result; empty where there is one.
+        why: Why there is no result, where that is known.
         parity: The worst figures; None where no output was compared.
         golden: The worst golden finding; None where there is no golden.
         artifact: Digest.
@@ -83,7 +84,7 @@ def rows(report: Report) -> list[Row]:
     """All legs: broken models first, then changed, new and the rest; inside a model export first, then by target."""
     exports = {label(one.model, one.variant): one for one in report.results if one.target == EXPORT_TARGET}
     found = [_row(one, exports.get(label(one.model, one.variant))) for one in report.results]
-    found += [_missing(leg, exports.get(label(leg.model, leg.variant))) for leg in report.missing]
+    found += [_missing(leg, why_missing(leg, report.results)) for leg in report.missing]
     required = {row.label for row in found if row.troubled and row.required}
     troubled = {row.label for row in found if row.troubled}
     kinds = {name: _kind(name, troubled, report) for name in {row.label for row in found}}
@@ -102,8 +103,8 @@ def rows(report: Report) -> list[Row]:
 
 def verdict(row: Row) -> str:
     """The verdict in plain words: "pass", "parity, golden", "no result"."""
-    if row.state == "missing":
-        return row.why
+    if row.why or row.state == "missing":
+        return row.why or "no result"
     if row.state == "fail":
         return ", ".join(row.stages) or "broken"
     if row.state == "error":
@@ -156,16 +157,14 @@ def _row(result: Result, export: Result | None) -> Row:
     )
 
 
-def _missing(leg: Leg, export: Result | None) -> Row:
-    no_artifact = export is not None and export.artifact is None and export.status in ("fail", "error")
-    why = leg.not_run or ("no result: nothing was exported" if no_artifact else "no result")
+def _missing(leg: Leg, why: str) -> Row:
     return Row(
         kind="rest",
         mark="",
         label=label(leg.model, leg.variant),
         target=leg.target,
         required=leg.required,
-        state="skip" if leg.not_run else "missing",
+        state="skip" if why else "missing",
         stages=[],
         warnings=0,
         why=why,

@@ -12,6 +12,7 @@ from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
 from onnx_ci.report import escape
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import code, prose
+from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NONE, count, milliseconds
 from onnx_ci.report.rows import ICONS, Row, findings
 from onnx_ci.report.table import grid
@@ -62,6 +63,12 @@ def facts(report: Report, rows: Sequence[Row], context: Context) -> str:
 def troubles(report: Report, context: Context) -> list[str]:
     """Everything somebody must look at, a paragraph each: problems, then errors and broken promises."""
     items = [f"❓ {prose(problem, limit=600)}" for problem in report.problems]
+    items += [
+        f"❓ {code(label(leg.model, leg.variant), limit=80)} on {prose(leg.target, limit=40)} has no result<br>\n"
+        "→ Its job was not started, or ended before it wrote one: look at its log."
+        for leg in report.missing
+        if leg.required and not why_missing(leg, report.results)
+    ]
     items += [_item(result, finding, context) for result, finding in findings(report, "error", "fail")]
     return items
 

@@ -56,7 +56,7 @@ def _cells(row: Row) -> list[Text]:
         Text(clean(row.target, limit=40)),
         Text(clean(verdict(row), limit=200) + ("" if row.required else " (not required)"), style=style),
         Text(plain(f"{error} {remark}".strip())),
-        Text(golden_word(golden) or "pass", style=_STYLES[golden.status]) if golden else Text(NONE),
+        Text(clean(golden_word(golden), limit=40) or "pass", style=_STYLES[golden.status]) if golden else Text(NONE),
         Text(plain(f"{runtime} ({eager})" if eager else runtime)),
         Text(clean(row.artifact or NONE, limit=200)[:7]),
     ]
