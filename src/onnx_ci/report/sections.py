@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
 from onnx_ci.records.environment import Environment
@@ -120,30 +120,33 @@ def _listed(title: str, report: Report, context: Context, status: str) -> str:
 
 
 def _versions(report: Report) -> str:
+    if not report.results:
+        return ""
     changes = {change.package: change for change in report.versions}
+    compared = {name for one in report.results if one.target == EXPORT_TARGET for name in one.environment.packages}
     packages = {name for one in report.results for name in one.environment.packages if SHOWN_PACKAGES.fullmatch(name)}
     rows = []
     for package in sorted(packages | changes.keys() | {"python"}, key=lambda name: (name not in changes, name)):
-        here = _spread(report.results, lambda environment, name=package: _version(environment, name))  # type: ignore[misc]
-        change = changes.get(package)
-        before = [code(change.base or "", limit=40) if change and change.base else NONE] if change else ["same"]
-        mark = f"**{code(package, limit=60)}**" if change else code(package, limit=60)
-        rows.append([mark, *(before if report.base else []), here])
-    if not report.results:
-        return ""
-    title = f"Versions ({len(changes)} changed against the base)" if report.base else "Versions"
-    return _fold(title, [grid(["Package", *(["Base"] if report.base else []), "Here"], rows)])
+        here = _spread(report.results, package)
+        if change := changes.get(package):
+            before = code(change.base, limit=40) if change.base else NONE
+            rows.append([f"**{code(package, limit=60)}**", before, here])
+        else:
+            rows.append([code(package, limit=60), "same" if package in compared | {"python"} else NONE, here])
+    if not report.base:
+        return _fold("Versions", [grid(["Package", "Here"], [[package, here] for package, _, here in rows])])
+    return _fold(f"Versions ({len(changes)} changed against the base)", [grid(["Package", "Base", "Here"], rows)])
 
 
 def _version(environment: Environment, package: str) -> str:
     return environment.python if package == "python" else environment.packages.get(package, "")
 
 
-def _spread(results: Sequence[Result], value: Callable[[Environment], str]) -> str:
-    """One value where all agree; else each with its targets."""
+def _spread(results: Sequence[Result], package: str) -> str:
+    """The version of a package where all legs agree; else each with its targets."""
     by_value: dict[str, set[str]] = {}
     for one in results:
-        if found := value(one.environment):
+        if found := _version(one.environment, package):
             by_value.setdefault(found, set()).add(one.target)
     if len(by_value) == 1:
         return code(next(iter(by_value)), limit=40)
@@ -158,9 +161,9 @@ def _latency(report: Report) -> str:
     rows = [
         [
             code(label(one.model, one.variant), limit=80),
-            code(one.target, limit=40),
-            code(timing.case, limit=60),
-            code(timing.runner, limit=20),
+            prose(one.target, limit=40),
+            prose(timing.case, limit=60),
+            prose(timing.runner, limit=20),
             f"{milliseconds(timing.p50_ms)}",
             f"{milliseconds(timing.p90_ms)} / {milliseconds(timing.p99_ms)}",
             str(len(timing.samples_ms)),
@@ -182,7 +185,7 @@ def _conditions(report: Report) -> str:
         )
         provider = one.provider or (NONE if one.target == EXPORT_TARGET else "")
         seen[
-            code(one.target, limit=40),
+            prose(one.target, limit=40),
             code(provider, limit=60) if provider and provider != NONE else NONE,
             prose(machine, limit=200),
             ", ".join(map(str, threads)) or NONE,
