@@ -20,31 +20,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.prefix) / "bin"
 CONSUMER = Path(__file__).resolve().parent / "consumer"
+EXAMPLES = ROOT / "docs" / "examples"
 STANDINS = Path(__file__).resolve().parent / "standins"
 TOKEN = "ghs_aTokenThatIsInNoOtherText"
 ACTION = "org/onnx-ci"
 SHA = "5eed" * 10
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": SHA, "repo": {"full_name": "org/models"}}}}
 FORKED = {"pull_request": {"number": 7, "head": {"sha": SHA, "repo": {"full_name": "stranger/models"}}}}
-# A caller of the reusable workflow, with two models in two shards.
-REUSABLE = """
-name: onnx
-on: [pull_request, push]
-permissions: {}
-jobs:
-  onnx:
-    permissions:
-      contents: read
-      pull-requests: write
-    uses: org/onnx-ci/.github/workflows/onnx-ci.yml@v1
-    with:
-      models: |
-        tiny
-        small
-      shards: "2"
-      install-export: echo "the export is installed in $(basename "$PWD")"
-      install-verify: echo "for $TARGET comes $PROVIDER"
-"""
 _SELF = re.compile(r"(uses:\s*)\$/(\S+)")
 _OFFICIAL = re.compile(r"uses:\s*actions/([\w-]+)(?:/[\w-]+)*(@\S+)")
 

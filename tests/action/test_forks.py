@@ -4,33 +4,21 @@ import shutil
 
 import pytest
 
-from tests.action.harness import FORKED, REUSABLE, SHA
+from tests.action.harness import EXAMPLES, FORKED, SHA
 from tests.fakes.github import GitHubFake
 
 pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
 
-COMMENT = """
-name: onnx comment
-on:
-  workflow_run:
-    workflows: [onnx]
-    types: [completed]
-permissions: {}
-jobs:
-  comment:
-    permissions:
-      actions: read
-      pull-requests: write
-    uses: org/onnx-ci/.github/workflows/onnx-ci-comment.yml@v1
-"""
+# Both as the documentation shows them.
+PULL_REQUEST_WORKFLOW = (EXAMPLES / "pull-request.yml").read_text()
+COMMENT = (EXAMPLES / "fork-comment.yml").read_text()
 
 
 @pytest.fixture(scope="module")
 def run(act, tmp_path_factory):
     store = tmp_path_factory.mktemp("fork") / "store"
-    one = REUSABLE.replace("        small\n", "").replace('shards: "2"', 'shards: "1"')
     with GitHubFake(repository="org/models", read_only=True) as fake:
-        return act(one, fake, event=FORKED, store=store)
+        return act(PULL_REQUEST_WORKFLOW, fake, event=FORKED, store=store)
 
 
 def test_self_hosted_legs_are_off_and_their_row_says_why(run):

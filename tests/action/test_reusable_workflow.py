@@ -7,17 +7,36 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.action.harness import CONSUMER, REUSABLE
+from tests.action.harness import CONSUMER
 from tests.fakes.github import GitHubFake
 
 pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
+REUSABLE = """
+name: onnx
+on: [pull_request, push]
+permissions: {}
+jobs:
+  onnx:
+    permissions:
+      contents: read
+      pull-requests: write
+    uses: org/onnx-ci/.github/workflows/onnx-ci.yml@v1
+    with:
+      models: |
+        tiny
+        small
+      shards: "2"
+      install-export: echo "the export is installed in $(basename "$PWD")"
+      install-verify: echo "for $TARGET comes $PROVIDER"
+"""
+CONFIG = CONSUMER.joinpath("onnx-ci.toml").read_text()
+TWO_MODELS = CONFIG + '\n[models.small]\nentrypoint = "tiny.py"\n'
 
 
 @pytest.fixture(scope="module")
 def push(act):
     """A push to main of a repository whose only target is a GPU, and a required one."""
-    config = CONSUMER.joinpath("onnx-ci.toml").read_text()
-    gpu_only = config[: config.index("[targets.cpu]")] + config[config.index("[targets.gpu]") :]
+    gpu_only = CONFIG[: CONFIG.index("[targets.cpu]")] + CONFIG[CONFIG.index("[targets.gpu]") :]
     files = {"onnx-ci.toml": gpu_only.replace("required = false\n", "")}
     workflow = REUSABLE.replace("        small\n", "").replace('shards: "2"', 'shards: "1"')
     with GitHubFake(repository="org/models") as fake:
@@ -33,7 +52,7 @@ def run(act, push, tmp_path_factory):
     (contract,) = Path(f"{store}-cache").rglob("contract.json")
     contract.write_text(re.sub(r'("torch": )"[^"]*"', r'\1"2.0.0+older"', contract.read_text()))
     with GitHubFake(comments=3, repository="org/models") as fake:
-        found = act(REUSABLE, fake, store=store)
+        found = act(REUSABLE, fake, store=store, files={"onnx-ci.toml": TWO_MODELS})
     return SimpleNamespace(act=found, fake=fake)
 
 

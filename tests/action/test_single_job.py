@@ -7,27 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.action.harness import FORKED, TOKEN
+from tests.action.harness import EXAMPLES, FORKED, TOKEN
 from tests.fakes.github import GitHubFake
 
 pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
 
-SINGLE = """
-name: onnx
-on: pull_request
-permissions: {}
-jobs:
-  onnx:
-    runs-on: ubuntu-latest
-    permissions:
-      contents: read
-      pull-requests: write
-    steps:
-      - uses: actions/checkout@v7
-      - id: onnx
-        uses: org/onnx-ci@v1
+# What the documentation shows, and a later step that uses what the action says.
+SINGLE = (
+    (EXAMPLES / "single-job.yml").read_text().replace("- uses: org/", "- id: onnx\n        uses: org/")
+    + """
         with:
-          models: tiny
           targets: cpu
       - if: always()
         shell: bash
@@ -35,6 +24,7 @@ jobs:
           OUTPUTS: ${{ toJSON(steps.onnx.outputs) }}
         run: echo "said $(echo "$OUTPUTS" | tr -d '\\n')"
 """
+)
 REPORT = """
 name: onnx
 on: pull_request
