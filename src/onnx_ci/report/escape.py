@@ -18,7 +18,7 @@ BAR = "∣"
 
 _REPLACED = "\ufffd"
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_SPACE = re.compile(r"\s+")
+_SPACE = re.compile(r"[^\S\u00a0]+")  # our own numbers hold their unit with U+00A0
 _BACKTICKS = re.compile(r"`+")
 _SPECIAL = re.compile(r"([\\`*_\[\]~!])")
 _SCHEME = re.compile(r"(\w):(?=//)")

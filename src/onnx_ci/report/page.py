@@ -66,7 +66,7 @@ def _row(row: Row) -> list[str]:
         f"{hypertext(error)}<br><small>{hypertext(remark)}</small>",
         f"{ICONS[golden.status]} {hypertext(golden_word(golden))}" if golden else NONE,
         f"{hypertext(runtime)}<br><small>{hypertext(eager)}</small>",
-        f"<code>{hypertext(row.artifact or NONE)}</code>",
+        f"<code>{hypertext(row.artifact or NONE, limit=13)}</code>",
     ]
 
 
@@ -74,6 +74,7 @@ def _result(result: Result) -> str:
     environment = result.environment
     machine = (environment.cpu, f"{environment.cores} cores", environment.gpu, result.provider, environment.platform)
     packages = sorted({"python": environment.python, **environment.packages}.items())
+    artifact = f"<br>artifact <code>{hypertext(result.artifact)}</code>" if result.artifact else ""
     costs = [
         [hypertext(stage), hypertext(f"{figure(cost.seconds)} s"), _memory(cost.peak_bytes)]
         for stage, cost in result.stages.items()
@@ -82,7 +83,7 @@ def _result(result: Result) -> str:
     return "\n".join(
         [
             f"<section><h2>{ICONS[result.status]} {name}</h2>",
-            f"<p>{hypertext(' · '.join(part for part in machine if part))}</p>",
+            f"<p>{hypertext(' · '.join(part for part in machine if part))}{artifact}</p>",
             _table(["", "Rule", "Subject", "Finding"], (_finding(finding) for finding in result.findings)),
             _fold("Parity", _table(_FIGURES, (_figures(one) for one in result.parity))),
             _fold("Latency", _table(_TIMES, (_timing(one) for one in result.latency))),
