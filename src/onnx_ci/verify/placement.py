@@ -146,10 +146,9 @@ def judge(
         ]
     placed = sort_nodes(nodes, target, shape_nodes)
     listed = ", ".join(f"{count} on {name}" for name, count in sorted(placed.counts.items()))
+    message = f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}: {listed or 'none'}"
     data: dict[str, Any] = {"nodes": placed.counts, "operators": placed.operators}
-    found = [
-        finding("provider.placement", "pass", target.provider, f"{len(nodes)} nodes: {listed or 'none'}", data=data)
-    ]
+    found = [finding("provider.placement", "pass", target.provider, message, data=data)]
     if target.provider == CPU:
         return found
     return [*found, _fallback(placed.strays, target, share, origins)]
@@ -166,7 +165,8 @@ def _fallback(
     lines = [origins[node.name] for node in strays if node.name in origins and origins[node.name].file]
     of_time = f", {share:.1%} of the time" if share is not None else ", their share of the time is not known"
     data = {"operators": dict(operators), "nodes": [node.name for node in strays][:100], "share": share}
-    message = f"{len(strays)} nodes run on {_others(strays)} instead of {target.provider}: {listed}{of_time}"
+    count = "1 node runs" if len(strays) == 1 else f"{len(strays)} nodes run"
+    message = f"{count} on {_others(strays)} instead of {target.provider}: {listed}{of_time}"
     if target.fallback == "allow":
         return finding("provider.fallback", "pass", target.provider, message + " (fallback = allow)", data=data)
     broken = share is not None and not share <= _ALLOWED_SHARE

@@ -129,6 +129,7 @@ def test_production_sends_int32_where_the_file_takes_int64(tmp_path: Path) -> No
     assert bad(result)["contract.dtype"].message == "ids: production sends int32, the file takes int64"
     assert bad(result)["contract.dtype"].file == "onnx-ci.toml"
     assert "production" in bad(result)["parity.run"].message
+    assert statuses(result)["parity.unoptimized"] == "skip"
 
 
 def test_a_missing_provider_is_an_error_and_nothing_is_measured(healthy: Artifact) -> None:

@@ -203,6 +203,22 @@ def test_a_fault_of_the_machine_says_nothing_about_the_file(kind: str) -> None:
     assert found.status == "error"
 
 
+def test_weights_inside_the_file_are_let_go_once_it_is_checked(healthy: Artifact) -> None:
+    model = linear_model()
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((40, 40), np.float32), "big"))
+    found = rewrite(healthy, model)
+    assert found.model is not None
+    held = {item.name: (list(item.dims), len(item.raw_data)) for item in found.model.graph.initializer}
+    assert held == {"weight": ([3, 2], 24), "bias": ([2], 8), "big": ([40, 40], 0)}
+
+
+def test_changed_files_come_before_added_ones(healthy: Artifact) -> None:
+    (healthy.folder / "a.txt").write_bytes(b"added")
+    (healthy.folder / layout.CASES).write_bytes(b"changed")
+    found = structure.check_files(healthy, []).findings[0]
+    assert (found.status, found.subject) == ("fail", layout.CASES)
+
+
 def test_weights_beside_the_model_are_read_by_no_check(tmp_path: Path) -> None:
     big = np.zeros((3, 2), np.float32)
     artifact = write_artifact(tmp_path / "a", model=linear_model(weight=big), external=True)
