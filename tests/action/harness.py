@@ -179,8 +179,9 @@ def run_act(
 
 
 def _pip_settings() -> dict[str, str]:
-    """Where this machine's pip takes packages from: a step has another home."""
-    found = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    """How this machine's pip reaches its index: a step has another home, and none of our variables."""
+    reach = ("HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+    found = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name in reach}
     config = Path.home() / ".config" / "pip" / "pip.conf"
     return {"PIP_CONFIG_FILE": str(config), **found} if config.exists() else found
 

@@ -11,7 +11,7 @@ import yaml
 
 from onnx_ci import cli
 from tests.action.harness import ROOT, STANDINS
-from tests.action.scripts import copy, job
+from tests.action.scripts import copy, job, setup
 
 BIN = Path(sys.prefix) / "bin"
 ACTIONS = [ROOT / "action.yml", ROOT / "actions" / "job" / "action.yml"]
@@ -52,8 +52,12 @@ def test_workflows_fit_githubs_schema():
     tool("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS, *EXAMPLES)
 
 
+def test_dependabots_config_fits_its_schema():
+    tool("check-jsonschema", "--builtin-schema", "vendor.dependabot", ROOT / ".github" / "dependabot.yml")
+
+
 def test_zizmor_finds_nothing():
-    tool("zizmor", "--offline", "--no-progress", "--persona=regular", *ACTIONS, *WORKFLOWS, *EXAMPLES)
+    tool("zizmor", "--offline", "--no-progress", *ALL, ROOT / ".github" / "dependabot.yml")
 
 
 @pytest.mark.parametrize("path", ALL, ids=name)
@@ -182,5 +186,5 @@ def test_descriptions_fit_the_marketplace():
 
 
 def test_the_scripts_stay_small():
-    for module in (job, copy):
+    for module in (setup, job, copy):
         assert len(inspect.getsource(module).splitlines()) <= 300
