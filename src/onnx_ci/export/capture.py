@@ -80,7 +80,7 @@ def capture(module: torch.nn.Module, call: Call, shapes: Shapes, log: GuardLog, 
     """
     missing = missing_private_name()
     _forget_recurrent_dispatch()
-    with _listen(log, places), _quiet():
+    with listen(log, places), _quiet():
         if missing:
             return _capture_publicly(module, call, shapes, missing)
         try:
@@ -138,6 +138,18 @@ def deferred_asserts(program: torch.export.ExportedProgram) -> list[Any]:
     if env is None:
         return []
     return [known.expr for asserts in env.deferred_runtime_asserts.values() for known in asserts]
+
+
+def node_of(program: torch.export.ExportedProgram, expression: Any) -> torch.fx.Node | None:
+    """The first node of a program in whose size an expression stands."""
+    nodes: list[torch.fx.Node] = list(program.graph.nodes)
+    for node in nodes:
+        value = node.meta.get("val")
+        scalar: Any = getattr(value, "node", None)  # of a traced number
+        found = sizes_of(value) or ([scalar.expr] if scalar is not None else [])
+        if any(size == expression or (hasattr(size, "has") and size.has(expression)) for size in found):
+            return node
+    return None
 
 
 def _shape_environments(program: torch.export.ExportedProgram) -> Iterator[Any]:
@@ -265,7 +277,7 @@ def _forget_recurrent_dispatch() -> None:
 
 
 @contextlib.contextmanager
-def _listen(log: GuardLog, places: Places) -> Iterator[None]:
+def listen(log: GuardLog, places: Places) -> Iterator[None]:
     """Keeps what torch's shape environment logs, and nothing of it on the screen."""
     logger = logging.getLogger(_GUARD_LOGGER)
     before = (logger.level, logger.propagate, list(logger.handlers))
@@ -291,7 +303,11 @@ class _Listener(logging.Handler):
         if made := _SYMBOL.search(text):
             self._log.symbols[made["symbol"]] = made["source"]
         elif guard := _GUARD.search(text):
-            place = self._places.of_frame(sys._getframe()) or self._places.deepest(_dynamo_frames())
+            place = (
+                self._places.of_frame(sys._getframe())
+                or self._places.deepest(_dynamo_frames())
+                or self._places.of_stack_text(_node_stack())
+            )
             self._log.guards.append(Guard(guard["text"], place))
 
 
@@ -302,6 +318,15 @@ def _dynamo_frames() -> list[tuple[str, int]]:
         return [(frame.filename, frame.lineno or 1) for frame in context.extract_stack()]
     except (ImportError, AttributeError, RuntimeError):
         return []
+
+
+def _node_stack() -> str:
+    """The stack of the node that is being decomposed, where the user's code is long left."""
+    try:
+        meta = importlib.import_module("torch.fx.traceback").get_current_meta()
+    except (ImportError, AttributeError):
+        return ""
+    return str(meta.get("stack_trace") or "")
 
 
 @contextlib.contextmanager

@@ -82,7 +82,7 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
             continue
         written = [size if isinstance(size, int) else size.value for size in value.shape]
         cases = [shape for shape in seen.get(name, []) if len(shape) == len(traced)]
-        best = [_best(size, [shape[axis] for shape in cases]) for axis, size in enumerate(traced)]
+        best = [_best(graph, size, [shape[axis] for shape in cases]) for axis, size in enumerate(traced)]
         shapes[name] = best
         right = [
             size if not isinstance(wrote, int) or wrote == size else (None if size == UNKNOWN else size)
@@ -91,6 +91,7 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
         wrong = [axis for axis, wrote in enumerate(written) if isinstance(wrote, int) and wrote != best[axis]]
         if wrong:
             value.shape = ir.Shape([written[a] if a not in wrong else right[a] for a in range(len(written))])
+        if wrong and graph.reading.symbols:
             said = ", ".join(f"axis {axis} as {written[axis]} instead of {best[axis]}" for axis in wrong)
             found.append(
                 finding(
@@ -132,9 +133,9 @@ def tensor_contracts(subject: Subject, graph: Graph) -> tuple[list[TensorContrac
     return inputs, outputs
 
 
-def _best(traced: int | str, seen: Sequence[int]) -> int | str:
-    """The size of an axis: what the capture says, unless the cases show that a number is none."""
-    if isinstance(traced, int) and any(size != traced for size in seen):
+def _best(graph: Graph, traced: int | str, seen: Sequence[int]) -> int | str:
+    """The size of an axis: what the capture says; of the older exporter's numbers, what the cases do not contradict."""
+    if not graph.reading.symbols and not graph.reading.narrowed and any(size != traced for size in seen):
         return UNKNOWN
     return traced
 

@@ -96,7 +96,8 @@ def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
         step = "translation"
         with timed("translate"):
             symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
-            model = program.translate(captured, subject.options, symbols)
+            with capture.listen(log, subject.places):  # decomposing assumes more of the sizes
+                model = program.translate(captured, subject.options, symbols)
         return _finish_captured(subject, captured, model, reading, log)
     except torch.cuda.OutOfMemoryError:
         raise
@@ -109,7 +110,7 @@ def _stopped(
 ) -> list[Finding]:
     if isinstance(error, (OSError, MemoryError)) or type(error).__module__.startswith("onnx_ci"):
         raise error
-    stop = stops.read(error, step, log, subject.places)
+    stop = stops.read(error, step, log, subject.places, captured.program if captured else None)
     findings = [stops.judge(stop, subject.options.exporter, lambda: _other_takes_it(subject))]
     if captured is None and log.violations:
         findings.insert(0, _unrefined(subject, log))

@@ -138,7 +138,7 @@ class _Maker:
             self._save()
         with self._stages("contract"):
             judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
-            findings += [*judged, *self._judge_file()]
+            findings += [*judged, *self._judge_opset()]
             self._write_records(seen, steps)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
@@ -166,12 +166,19 @@ class _Maker:
             *operators.findings(self._graph.model, self._graph.source_map.values),
         ]
 
-    def _judge_file(self) -> list[Finding]:
-        wanted, how = self._subject.spec.export, self._subject.options
-        asked = wanted.opset if wanted.opset is not None else how.opset
-        return save.findings(
-            self._graph.model, self._folder, opset=asked, max_ir=wanted.max_ir, single=wanted.single_file
-        )
+    def _judge_opset(self) -> list[Finding]:
+        """What export_kwargs ask for; what the config asks for is held against the file by `verify`."""
+        asked, delivered = self._subject.options.opset, program.opset_of(self._graph.model)
+        if asked is None or asked == delivered or self._subject.spec.export.opset is not None:
+            return []
+        return [
+            finding(
+                "contract.opset", "fail", "opset",
+                f"export_kwargs() asks for opset {asked}, and the exporter delivered {delivered}",
+                hint=f"Ask for {delivered} if the runtime in production reads it; the exporter has no lower one.",
+                data={"asked": asked, "delivered": delivered},
+            )
+        ]  # fmt: skip
 
     def _save(self) -> None:
         save.save(self._graph.model, self._folder, single_file=self._subject.options.single_file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sysconfig
 import traceback
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 
-_OURS = str(Path(__file__).resolve().parents[1])
+_OURS = Path(__file__).resolve().parents[1].as_posix() + "/"
 _LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _FOREIGN_PARTS = ("/site-packages/", "/dist-packages/")
 _FRAME_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -80,8 +81,9 @@ class Places:
 
     def of_frame(self, frame: FrameType | None) -> Place | None:
         """The user's line among the callers of a frame."""
-        frames = [(caller.f_code.co_filename, line) for caller, line in traceback.walk_stack(frame)]
-        return self.deepest(reversed(frames))
+        inner = [(caller.f_code.co_filename, line) for caller, line in traceback.walk_stack(frame)]
+        below = itertools.dropwhile(lambda one: _is_ours(one[0]), inner)
+        return self.deepest(reversed(list(itertools.takewhile(lambda one: not _is_ours(one[0]), below))))
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -95,13 +97,20 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _traceback_frames(trace: TracebackType | None) -> list[tuple[str, int]]:
-    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+    """What we called, and not who called us."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+    ours = [at for at, (file, _) in enumerate(frames) if _is_ours(file)]
+    return frames[ours[-1] + 1 :] if ours else frames
+
+
+def _is_ours(file: str) -> bool:
+    return file.replace("\\", "/").startswith(_OURS)
 
 
 def _is_user_code(file: str) -> bool:
     if not file or file.startswith("<"):
         return False
     normal = file.replace("\\", "/")
-    if any(part in normal for part in _FOREIGN_PARTS) or normal.startswith(_OURS.replace("\\", "/")):
+    if any(part in normal for part in _FOREIGN_PARTS) or _is_ours(file):
         return False
     return not normal.startswith(_LIBRARIES)

@@ -16,7 +16,7 @@ from onnx_ci.export.guards import Restriction
 from onnx_ci.export.state import preserved
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
-from onnx_ci.records.result import Finding, finding
+from onnx_ci.records.result import Finding, finding, worst
 
 _AGREES = 1e-3
 """relL2 below which a file is taken to compute the same function at a size; parity judges the rest."""
@@ -55,7 +55,7 @@ def judge(
     Returns:
         Findings, and for dims without a declared range the number that their sizes must be a multiple of.
     """
-    found, steps = [], dict[str, int]()
+    found, steps = dict[tuple[str, ...], Finding](), dict[str, int]()
     for item in graph.restrictions:
         seen = [_probe(subject, graph, item, sizes, example, user, folder) for sizes in _nearest(item)]
         told = [one for one in seen if one]
@@ -63,8 +63,11 @@ def judge(
         step = guards.step(item, graph.reading, subject.declared)
         if undeclared and step is not None and told and all(one.startswith(_REFUSED) for one in told):
             steps[item.dims[0]] = step
-        found.append(_finding(subject, item, told, undeclared=undeclared))
-    return found, steps
+        made = _finding(subject, item, told, undeclared=undeclared)
+        known = found.get(tuple(item.dims))  # one cause assumes several things of one dim: the worst is told
+        if known is None or worst([known.status, made.status]) != known.status:
+            found[tuple(item.dims)] = made
+    return list(found.values()), steps
 
 
 _REFUSED = "the module itself refuses"
@@ -94,12 +97,12 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     if wrong or not told:
         return finding(
             "contract.guard", "fail" if wrong or not undeclared else "warn", subject_name,
-            f"{said}; at {size} it is false" + (f": {wrong[0]}" if wrong else ""),
+            f"{said}; it is false at {size}" + (f", where {wrong[0]}" if wrong else ""),
             hint="Compute the size with tensors in that line, or declare only the sizes for which it holds.",
             data=data, **at,
         )  # fmt: skip
     return finding(
-        "contract.guard", "warn", subject_name, f"{said}; at {size} it is false, yet {_AGREED} there", data=data, **at
+        "contract.guard", "warn", subject_name, f"{said}; it is false at {size}, yet {_AGREED} there", data=data, **at
     )
 
 
@@ -138,9 +141,9 @@ def _probe(
     try:
         actual = File(folder).run(feeds(subject, graph, case))
     except Exception as error:  # ONNX Runtime's errors have no common base
-        return f"PyTorch takes {at}, and ONNX Runtime fails there ({str(error).splitlines()[0][:160]})"
+        return f"PyTorch runs and ONNX Runtime fails ({str(error).splitlines()[0][:160]})"
     problem = next((said for name in expected if (said := _differs(expected[name], actual[name]))), "")
-    return f"at {at} the file {problem}" if problem else f"{_AGREED} at {at}"
+    return f"the file {problem}" if problem else _AGREED
 
 
 def _differs(expected: Value, actual: Value) -> str:

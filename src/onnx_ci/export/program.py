@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -132,6 +133,12 @@ def opset_of(model: ir.Model) -> int:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter's own deprecation and tracer warnings: what they hint at is judged here, by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")  # says that torchvision is not there
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -18,6 +18,7 @@ from onnx_ci.records.model import DimSpec
 from onnx_ci.records.result import Finding, Status, finding
 
 _STEP = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
+_EQUAL = re.compile(r"^Eq\(([^(),]+), ([^(),]+)\)$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _RANGE_HINT = "Declare the range that holds, export the other sizes as variants of their own, or change that line."
 _FROZEN_HINT = "Compute with tensors instead of Python numbers there, fix the size, or export a variant for each."
@@ -243,12 +244,12 @@ def _only_excludes_one(declared: int, captured: int) -> bool:
 
 def _cause(name: str, reading: Reading, log: GuardLog) -> tuple[str, Place | None]:
     """The guard that speaks of a dim, with the dims' names put in, and the user's line; ("", None) if none does."""
-    names = {str(symbol): known for symbol, known in reading.symbols.items()}
-    for symbol, source in log.symbols.items():  # a frozen axis has no symbol in the program any more
-        names.setdefault(symbol, reading.sources.get(source, symbol))
+    # A frozen axis has no symbol in the program any more, and two tied ones have one: the log tells them apart.
+    names = {symbol: reading.sources[source] for symbol, source in log.symbols.items() if source in reading.sources}
+    names = {str(symbol): known for symbol, known in reading.symbols.items()} | names
     best: tuple[str, Place | None] = ("", None)
     for guard in log.guards:
-        text = _WORD.sub(lambda word: names.get(word[0], word[0]), guard.text)
+        text = _EQUAL.sub(r"\1 == \2", _WORD.sub(lambda word: names.get(word[0], word[0]), guard.text))
         if name in words_in(text) and "Ne(" not in text:
             if guard.place is not None:
                 return text, guard.place

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from onnx_ci.export import capture
 from onnx_ci.export.capture import GuardLog
 from onnx_ci.export.places import Place, Places, chain
 from onnx_ci.records.result import Finding, finding
@@ -40,7 +41,13 @@ class Stop:
     place: Place | None
 
 
-def read(error: BaseException, step: Step, log: GuardLog, places: Places) -> Stop:
+def read(
+    error: BaseException,
+    step: Step,
+    log: GuardLog,
+    places: Places,
+    captured: torch.export.ExportedProgram | None = None,
+) -> Stop:
     """Digs the root cause, the operator and the user's line out of an exception."""
     root = list(chain(error))[-1]
     text = str(error)
@@ -49,7 +56,7 @@ def read(error: BaseException, step: Step, log: GuardLog, places: Places) -> Sto
     if step == "translation" and "decompos" in text.partition("\n")[0].lower():
         step = "decomposition"
     operator = _operator(error)
-    node = _failing_node(error)
+    node = _failing_node(error) or (_failing_size(error, captured) if captured is not None else None)
     place = places.of_stack_text(node.meta.get("stack_trace") or "") if node is not None else None
     place = place or places.of_error(error) or _last_guard(root, log)
     return Stop(step, _cause(root, operator), operator, place)
@@ -121,6 +128,18 @@ def _failing_node(error: BaseException) -> torch.fx.Node | None:
             node = frame.f_locals.get("node")
             if "torch" in frame.f_code.co_filename and isinstance(node, torch.fx.Node) and node.meta.get("stack_trace"):
                 return node
+    return None
+
+
+def _failing_size(error: BaseException, captured: torch.export.ExportedProgram) -> torch.fx.Node | None:
+    """The node whose size torch could not compute: an expression that a frame of it was at work on."""
+    for link in chain(error):
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            expression: Any = frame.f_locals.get("expr")  # outermost first, down to the part that failed
+            if hasattr(expression, "free_symbols") and expression.args:
+                node = capture.node_of(captured, expression)
+                if node is not None:
+                    return node
     return None
 
 

@@ -9,6 +9,14 @@ from typing import Any
 from onnx_ci.records.expression import UNKNOWN
 
 _FLOOR_DIVISIONS = {"FloorDiv", "CleanDiv", "PythonFloorDiv"}
+_RELATIONS = {
+    "Equality": "==",
+    "Unequality": "!=",
+    "StrictLessThan": "<",
+    "LessThan": "<=",
+    "StrictGreaterThan": ">",
+    "GreaterThan": ">=",
+}
 _LARGEST_DENOMINATOR = 64
 _REMAINDERS = {"Mod", "PythonMod"}
 
@@ -41,9 +49,22 @@ def holds(condition: Any, sizes: Mapping[Any, int]) -> bool | None:
 
 
 def shown(condition: Any, names: Mapping[Any, str]) -> str:
-    """A condition for a message, with the declared names put in."""
+    """A condition for a message, with the declared names put in: ``height % 2 == 0``."""
+    relation = _RELATIONS.get(condition.func.__name__)
+    if relation:
+        left, right = (render(side, names) for side in condition.args)
+        if UNKNOWN not in (left, right):
+            return f"{_bare(left)} {relation} {_bare(right)}"
     symbols = importlib.import_module("sympy").Symbol
     return str(condition.xreplace({symbol: symbols(name, integer=True) for symbol, name in names.items()}))
+
+
+def _bare(text: int | str) -> str:
+    """Without the brackets around the whole, if they are a pair."""
+    said = str(text)
+    if said.startswith("(") and said.endswith(")") and "(" not in said[1:] and ")" not in said[:-1]:
+        return said[1:-1]
+    return said
 
 
 class _NoFormError(Exception):
