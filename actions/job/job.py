@@ -25,6 +25,7 @@ OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "base": ("--base", ("run", "verify", "report")),
     "python": ("--python", ("run", "export", "verify")),
     "plan": ("--plan", ("report",)),
+    "comment-author": ("--comment-author", ("run", "report")),
     "out": ("--out", ("run", "plan", "export", "verify", "report")),
 }
 """Per input its option, and the commands that take it. An input left empty gives no option."""

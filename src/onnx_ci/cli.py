@@ -29,6 +29,13 @@ def _options(*names: str) -> Callable[[F], F]:
         "base": click.option("--base", type=_FOLDER, help="Artifacts folder of the base branch, to compare with."),
         "python": click.option("--python", help="The interpreter that the model runs in."),
         "comment": click.option("--comment/--no-comment", default=False, help="Post the pull request comment."),
+        "author": click.option(
+            "--comment-author",
+            "author",
+            default="github-actions[bot]",
+            show_default=True,
+            help="Whose comment it is: the login behind the token.",
+        ),
         "plan": click.option("--plan", type=_FILE, help="plan.json: what results to expect; else <out>/plan.json."),
     }
 
@@ -50,7 +57,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_options("config", "model", "target", "out", "base", "python", "comment")
+@_options("config", "model", "target", "out", "base", "python", "comment", "author")
 def run(**options: Any) -> ExitCode:
     """Export, verify and report on this machine."""
     from onnx_ci import commands
@@ -87,14 +94,14 @@ def verify(**options: Any) -> ExitCode:
 
 
 @cli.command()
-@_options("out", "plan", "base", "comment")
-def report(out: Path, plan: Path | None, base: Path | None, comment: bool) -> ExitCode:
+@_options("out", "plan", "base", "comment", "author")
+def report(out: Path, plan: Path | None, base: Path | None, comment: bool, author: str) -> ExitCode:
     """Merge results into the table, the JUnit file and the pull request comment."""
     from onnx_ci.report import job
 
     found = plan or out / "plan.json"
     given = found if plan or found.exists() else None
-    return job.run(out=out, plan=given, base=base, comment=comment, env=os.environ, stdout=sys.stdout)
+    return job.run(out=out, plan=given, base=base, comment=comment, author=author, env=os.environ, stdout=sys.stdout)
 
 
 @cli.group()

@@ -37,6 +37,7 @@ def run(
     base: Path | None,
     python: str | None,
     comment: bool,
+    author: str,
     environment: Environ,
 ) -> ExitCode:
     """Exports, verifies and reports; what one model breaks is that model's only."""
@@ -57,7 +58,13 @@ def run(
             names = [target.name for target in wanted]
             job.verify_artifacts(artifacts, names, folders, workers, progress)
     code = report_job.run(
-        out=out, plan=out / plan_job.PLAN, base=base, comment=comment, env=environment, stdout=sys.stdout
+        out=out,
+        plan=out / plan_job.PLAN,
+        base=base,
+        comment=comment,
+        author=author,
+        env=environment,
+        stdout=sys.stdout,
     )
     return ExitCode.USAGE if any(outcome.usage_error for outcome in exported) else code
 
@@ -177,9 +184,7 @@ def doctor(*, config: Path | None, python: str | None, environment: Environ) -> 
     from onnx_ci.scaffold import doctor as checklist
 
     root = Path.cwd()
-    checks = checklist.examine(
-        _attempt(lambda: _load(config)), _attempt(lambda: _described(python, environment)), root
-    )
+    checks = checklist.examine(_attempt(lambda: _load(config)), _attempt(lambda: _described(python, environment)), root)
     print(checklist.render(checks))
     return checklist.exit_code(checks)
 
