@@ -34,7 +34,7 @@ def milliseconds(value: float | None) -> str:
     """Writes a duration with its unit, in µs, ms or s, whichever reads best."""
     if value is None or not math.isfinite(value) or value < 0:
         return NONE
-    if value < 0.1:
+    if value < 1:
         return f"{_three_digits(value * 1e3)}{NBSP}µs"
     if value < 1e4:
         return f"{_three_digits(value)}{NBSP}ms"

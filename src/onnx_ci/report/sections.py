@@ -41,6 +41,10 @@ def conclusion(report: Report, rows: Sequence[Row]) -> str:
     if not models:
         return "no model was touched"
     held = f"all {count(len(models), 'model')} pass" if len(models) > 1 else "the model passes"
+    if any(row.state in ("fail", "error", "missing") for row in rows):
+        return f"{held} on all required targets"
+    if any(row.why for row in rows):
+        return f"{held} on all targets that ran"
     return held + (", with warnings" if report.status == "warn" else "")
 
 

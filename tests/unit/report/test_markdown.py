@@ -110,3 +110,25 @@ def test_numbers_do_not_break_over_lines():
     results, plan, base = realistic()
     table = [line for line in markdown.comment(merge(results, plan, [], base)).splitlines() if line.startswith("| ")]
     assert not any(re.search(r"\de-\d|\d (ms|µs)", line) for line in table)
+
+
+@pytest.mark.parametrize(
+    ("others", "legs", "said"),
+    [
+        ([], [], "the model passes"),
+        ([finding("contract.range", "warn", "x", "m")], [], "the model passes, with warnings"),
+        ([finding("parity.runtime", "fail", "x", "m")], [], "the model passes on all required targets"),
+        ([], [Leg(model="a", variant=None, target="gpu", required=False)], "the model passes on all required targets"),
+        (
+            [],
+            [Leg(model="a", variant=None, target="gpu", required=True, not_run="not run on forks")],
+            "the model passes on all targets that ran",
+        ),
+    ],
+)
+def test_a_pass_does_not_claim_more_than_what_ran(others, legs, said):
+    results = healthy("a", 1.0, 2.0)
+    if others:
+        results.append(result("a", "npu", others, required=False, artifact=results[0].artifact))
+    plan = Plan(schema_version=1, config="c", legs=legs) if legs else None
+    assert markdown.comment(merge(results, plan, [])).splitlines()[0].endswith(f" onnx-ci: {said}")

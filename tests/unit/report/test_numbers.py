@@ -35,6 +35,7 @@ def test_a_figure_has_three_digits_and_no_place_to_break(value, text):
         (-1.0, "–"),
         (0.0, "0\u00a0µs"),
         (0.0712, "71.2\u00a0µs"),
+        (0.84, "840\u00a0µs"),
         (4.05, "4.05\u00a0ms"),
         (123.4, "123\u00a0ms"),
         (12_345.0, "12.3\u00a0s"),
