@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnx_ci.export import arguments
 from onnx_ci.export.state import preserved
@@ -54,6 +55,7 @@ class Oracle:
             self._module = _lifted_copy(module)
         except Exception as error:
             raise Unoracled(f"the module has no copy in float64: {_said(error)}") from error
+        self._descent: str | None = None
 
     def run(self, call: Call) -> Outputs:
         """The outputs in float64; integers and booleans are what they are.
@@ -62,15 +64,24 @@ class Oracle:
             Unoracled: The module can't run in float64, or leaves it on the way.
         """
         args, kwargs = pytree.tree_map_only(torch.Tensor, lift, (call.args, call.kwargs))
-        own = self._own or _own_dtype_of(call)
-        with _default_dtype(torch.float64), preserved(self._module), Lift(own):
-            outputs = arguments.call(self._module, Call(args, kwargs))
+        lifted, mode = Call(args, kwargs), Lift(self._own or _own_dtype_of(call))
+        outputs = self._run(lifted, mode, contextlib.nullcontext())
         if outputs.error:
             raise Unoracled(f"the module can't run in float64: {outputs.error}")
         for at, value in enumerate(outputs.values):
             if isinstance(value, torch.Tensor) and value.dtype in _LIFTED:
                 raise Unoracled(f"output {at} leaves float64 on its way: it came out in {value.dtype}")
+        if self._descent is None:  # once is enough; an operator that can't run under a watch leaves it at that
+            watch = _Descents(mode)
+            self._run(lifted, mode, watch)
+            self._descent = watch.found
+        if self._descent:
+            raise Unoracled(f"the module leaves float64 on its way: {self._descent}")
         return outputs
+
+    def _run(self, call: Call, mode: Lift, watch: contextlib.AbstractContextManager[Any]) -> Outputs:
+        with _default_dtype(torch.float64), preserved(self._module), watch, mode:
+            return arguments.call(self._module, call)
 
 
 def run(module: torch.nn.Module, call: Call) -> Outputs:
@@ -88,6 +99,7 @@ class Lift(TorchFunctionMode):
 
     def __init__(self, own: torch.dtype) -> None:
         super().__init__()
+        self.paused = False
         self._own = own
         self._shown = {torch.float64: own, torch.complex128: _COMPLEX.get(own, torch.complex64)}
 
@@ -95,6 +107,8 @@ class Lift(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Answers for one function of torch."""
+        if self.paused:
+            return func(*args, **(kwargs or {}))
         if getattr(func, "__self__", None) is torch.Tensor.dtype:
             return self._shown.get(args[0].dtype, args[0].dtype)
         if func in _CASTS:
@@ -133,6 +147,33 @@ class Lift(TorchFunctionMode):
         return (), given
 
 
+class _Descents(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's own, not annotated
+    """Finds an operator that makes a lower precision out of float64, below all that `Lift` can reach: scripted code."""
+
+    def __init__(self, mode: Lift) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found = ""
+        self._mode = mode
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before, self._mode.paused = self._mode.paused, True  # dtypes are to be the real ones here
+        try:
+            result = func(*args, **(kwargs or {}))
+            if not self.found and _descends(args, kwargs, result):
+                self.found = f"{str(func).removesuffix('.default')} makes a lower precision of it"
+            return result
+        finally:
+            self._mode.paused = before
+
+
+def _descends(args: Any, kwargs: Any, result: Any) -> bool:
+    made, given = (
+        {value.dtype for value in pytree.tree_leaves(tree) if isinstance(value, torch.Tensor)}
+        for tree in (result, (args, kwargs))
+    )
+    return bool(made & _LIFTED.keys()) and bool(given & set(_LIFTED.values()))
+
+
 def _writes_to_first(func: Callable[..., Any]) -> bool:
     name = getattr(func, "__name__", "")
     return name in ("__setitem__", "set_", "__set__") or (name.endswith("_") and not name.endswith("__"))
@@ -150,6 +191,9 @@ def _lifted_copy(module: torch.nn.Module) -> torch.nn.Module:
                 lifted = lift(value.detach())
                 wrap = isinstance(value, torch.nn.Parameter)
                 memo[id(value)] = torch.nn.Parameter(lifted, requires_grad=False) if wrap else lifted
+        for value in vars(part).values():
+            if isinstance(value, torch.jit.ScriptFunction):  # can't be copied, and keeps nothing
+                memo[id(value)] = value
     return copy.deepcopy(module, memo)
 
 

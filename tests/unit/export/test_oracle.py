@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -256,3 +257,38 @@ def test_a_module_that_cannot_be_copied_is_unoracled():
 
     with pytest.raises(oracle.Unoracled, match="no copy in float64: TypeError: only one"):
         oracle.Oracle(Alone())
+
+
+def swish(x):
+    return x * torch.sigmoid(x)
+
+
+def swish_in_float(x):
+    return x.float() * torch.sigmoid(x.float())
+
+
+def script(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.script is; modules in use still hold its work
+        return torch.jit.script(function)
+
+
+class Scripted(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.activation, self.fc = activation, nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.fc(self.activation(x))
+
+
+def test_scripted_functions_are_followed():
+    module = Scripted(script(swish))
+    wide = X.double() * torch.sigmoid(X.double())
+    (value,) = run(module, X)
+    assert relative(value, wide @ module.fc.weight.double().T + module.fc.bias.double()) < 1e-14
+
+
+def test_scripted_code_that_says_float_is_unoracled_since_nothing_reaches_into_it():
+    with pytest.raises(oracle.Unoracled, match=r"aten\._to_copy makes a lower precision"):
+        run(Scripted(script(swish_in_float)), X)
