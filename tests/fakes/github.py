@@ -81,6 +81,7 @@ class GitHubFake:
         comments: How many comments of other people the pull request has.
         number: Of the pull request.
         read_only: Whether the token may not write, as a fork's.
+        prefix: Path before the API's own, as "/api/v3" on GitHub Enterprise Server.
         pulls: Open pull requests as (number, head "owner:branch", head sha, head repository).
     """
 
@@ -93,8 +94,10 @@ class GitHubFake:
         author: str = BOT,
         read_only: bool = False,
         pulls: tuple[tuple[int, str, str, str], ...] = (),
+        prefix: str = "",
         port: int = 0,
     ) -> None:
+        self.prefix = prefix
         self.schema = _schema()
         self.repository = repository
         self.author = author
@@ -110,7 +113,7 @@ class GitHubFake:
         handler = type("Handler", (_Handler,), {"fake": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}{prefix}"
         for at in range(comments):
             self.add(f"a person's comment {at}", author="somebody")
 
@@ -216,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def _serve(self) -> None:
-        parts = urlsplit(self.path)
+        parts = urlsplit(self.path.removeprefix(self.fake.prefix))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.fake.calls.append(
             Call(

@@ -35,6 +35,11 @@ def test_the_comment_is_created_once_and_then_written_over_on_the_second_page():
         assert {call.authorization for call in fake.calls} == {f"token {TOKEN}"}
 
 
+def test_an_enterprise_server_is_asked_below_its_own_path():
+    with GitHubFake(comments=130, prefix="/api/v3") as fake:
+        assert post(fake) == post(fake) == Posted(id=fake.ours()[0]["id"])
+
+
 def test_exactly_a_full_page_is_followed_by_another():
     with GitHubFake(comments=99) as fake:
         fake.add(body())
