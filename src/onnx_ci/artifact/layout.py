@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +21,8 @@ CONFIG = "config.json"
 CASES = "cases.json"
 SOURCE_MAP = "source_map.json"
 MANIFEST = "manifest.json"
+_LARGEST = 256 << 20
+"""Bytes of a JSON file; a source map of a hundred thousand values has a tenth of it."""
 T = TypeVar("T")
 
 
@@ -45,8 +46,11 @@ class Artifact:
 
     @property
     def model(self) -> Path:
-        """The file that ships, as an absolute path (ONNX Runtime resolves external data against it)."""
-        return (self.folder / MODEL).resolve()
+        """The file that ships, as an absolute path (ONNX Runtime resolves external data against it).
+
+        A link in its place is not followed: it is told by `safety.external_data_problems`, not opened.
+        """
+        return self.folder.resolve() / MODEL
 
     def contract(self) -> Contract:
         """Reads what is promised."""
@@ -70,8 +74,7 @@ class Artifact:
 
     def manifest(self) -> dict[str, FileEntry]:
         """Reads digest and size of every file but the manifest itself, by path inside the folder."""
-        raw = json.loads(self._path(MANIFEST).read_bytes())
-        return {name: codec.decode(FileEntry, entry, path=name) for name, entry in raw.items()}
+        return self._read(MANIFEST, dict[str, FileEntry])
 
     def case_folder(self, index: int) -> Path:
         """The folder of a case, in the layout of onnx's own test runners."""
@@ -89,6 +92,8 @@ class Artifact:
 
     def _read(self, name: str, cls: type[T]) -> T:
         path = self._path(name)
+        if path.stat().st_size > _LARGEST:
+            raise ArtifactError(f"{path.stat().st_size} bytes are more than it may have", where=str(path))
         try:
             return codec.loads(cls, path.read_bytes())
         except codec.RecordError as error:
@@ -105,7 +110,7 @@ def write_manifest(folder: Path) -> str:
     entries = {
         path.relative_to(folder).as_posix(): {"sha256": sha256(path), "size": path.stat().st_size}
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and path != folder / MANIFEST
     }
     write_record(folder, MANIFEST, entries)
     return sha256(folder / MANIFEST)
@@ -117,13 +122,15 @@ def changed_files(artifact: Artifact) -> list[str]:
     present = {
         path.relative_to(artifact.folder).as_posix(): path
         for path in artifact.folder.rglob("*")
-        if (path.is_file() or path.is_symlink()) and path.name != MANIFEST
+        if (path.is_symlink() or not path.is_dir()) and path != artifact.folder / MANIFEST
     }
     problems = [f"{name} is missing" for name in sorted(expected.keys() - present.keys())]
     problems += [f"{name} was added after the export" for name in sorted(present.keys() - expected.keys())]
     for name in sorted(expected.keys() & present.keys()):
         if present[name].is_symlink():
             problems.append(f"{name} became a symbolic link")
+        elif not present[name].is_file():
+            problems.append(f"{name} is no regular file any more")
         elif present[name].stat().st_size != expected[name].size or sha256(present[name]) != expected[name].sha256:
             problems.append(f"{name} was changed after the export")
     return problems

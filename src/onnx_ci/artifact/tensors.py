@@ -1,11 +1,13 @@
 """Cases as files: ``input_<i>.pb``, ``output_<i>.pb`` (as onnx's test runners read them) and ``oracle_<i>.pb``.
 
 A value is an array, a list of arrays (a sequence), or None (an empty optional). Strings are arrays of object dtype;
-bfloat16 is ml_dtypes' type, as onnx's own conversion gives it.
+bfloat16 and smaller are ml_dtypes' types, as onnx's own conversion gives them.
 """
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -21,9 +23,16 @@ Array = npt.NDArray[Any]
 Value = Array | list[Array] | None
 Kind = Literal["input", "output", "oracle"]
 
+_LARGEST = (1 << 31) - 1  # bytes of a protobuf message
+_DATA_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+
 
 def write_values(folder: Path, kind: Kind, names: Sequence[str], values: Sequence[Value]) -> None:
-    """Writes one file a value; the name of each is kept inside it."""
+    """Writes one file a value; the name of each is kept inside it.
+
+    Raises:
+        ArtifactError: A value has a dtype that ONNX lacks, or is larger than a file of this kind can be.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for index, (name, value) in enumerate(zip(names, values, strict=True)):
         (folder / f"{kind}_{index}.pb").write_bytes(_to_bytes(name, value))
@@ -35,15 +44,18 @@ def read_values(folder: Path, kind: Kind) -> dict[str, Value]:
     Raises:
         ArtifactError: A number is missing, a name stands twice, or a file can't be read.
     """
-    paths = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: _number(path))
+    numbered = {_number(path, kind): path for path in sorted(folder.glob(f"{kind}_*.pb"))}
     values: dict[str, Value] = {}
-    for index, path in enumerate(paths):
-        if _number(path) != index:
+    for index in range(len(numbered)):
+        if index not in numbered:
             raise ArtifactError(f"{kind}_{index}.pb is missing", where=str(folder))
+        path = numbered[index]
         try:
-            name, value = _from_bytes(path.read_bytes())
+            name, value = _from_bytes(_read(path))
+        except ArtifactError:
+            raise
         except Exception as error:  # protobuf and numpy raise many kinds
-            raise ArtifactError(f"not a tensor: {error}", where=str(path)) from error
+            raise ArtifactError(f"not a tensor, sequence or optional: {error}", where=str(path)) from error
         name = name or f"{kind}_{index}"
         if name in values:
             raise ArtifactError(f"{name} stands twice", where=str(folder))
@@ -57,41 +69,95 @@ def dtype_name(value: Value) -> str:
         return "optional"
     if isinstance(value, list):
         return f"sequence({dtype_name(value[0]) if value else ''})"
-    return "string" if value.dtype.kind in "OUS" else value.dtype.name
+    return "string" if value.dtype.kind in "OUS" else str(value.dtype.name)
 
 
-def _number(path: Path) -> int:
-    digits = path.stem.rpartition("_")[2]
-    return int(digits) if digits.isdigit() else -1
+def _number(path: Path, kind: str) -> int:
+    match = re.fullmatch(rf"{kind}_(0|[1-9][0-9]*)\.pb", path.name)
+    if not match:
+        raise ArtifactError(f"{path.name} has no number", where=str(path.parent), hint=f"Name it {kind}_0.pb, …")
+    return int(match.group(1))
+
+
+def _read(path: Path) -> bytes:
+    """Reads a regular file; anything else (a pipe would block for ever) is refused.
+
+    A link is followed here, since samples of the user may be links; an artifact's are told by its manifest.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ArtifactError("not a regular file", where=str(path))
+    if found.st_size > _LARGEST:
+        raise ArtifactError(f"{found.st_size} bytes are more than a tensor file may have", where=str(path))
+    return path.read_bytes()
 
 
 def _to_bytes(name: str, value: Value) -> bytes:
     if value is None:
-        proto = onnx.OptionalProto(name=name, elem_type=onnx.OptionalProto.UNDEFINED)
-        return bytes(proto.SerializeToString())
-    if isinstance(value, list):
-        sequence = numpy_helper.from_list(value, name)
-        return bytes(sequence.SerializeToString())
+        proto: Any = onnx.OptionalProto(name=name, elem_type=onnx.OptionalProto.UNDEFINED)
+    elif isinstance(value, list):
+        proto = numpy_helper.from_list([_plain(name, item) for item in value], name)
+    else:
+        proto = numpy_helper.from_array(_plain(name, value), name)
+    if proto.ByteSize() > _LARGEST:
+        raise ArtifactError(
+            f"{name} has {proto.ByteSize()} bytes, more than a tensor file may have",
+            hint="Choose a smaller max for the dims of this case.",
+        )
+    return bytes(proto.SerializeToString())
+
+
+def _plain(name: str, value: object) -> Array:
+    """An array as onnx converts it: native byte order, contiguous, strings as objects."""
     array = np.asarray(value)
     if array.dtype.kind in "US":
-        array = array.astype(object)
-    return bytes(numpy_helper.from_array(array, name).SerializeToString())
+        return array.astype(object)
+    if array.dtype.kind == "O" and not all(isinstance(item, (str, bytes)) for item in array.reshape(-1)):
+        raise ArtifactError(f"{name} holds Python objects that are no strings")
+    array = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+    try:
+        onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    except (KeyError, ValueError) as error:
+        raise ArtifactError(f"{name} has dtype {array.dtype}, which ONNX lacks") from error
+    return array
 
 
 def _from_bytes(raw: bytes) -> tuple[str, Value]:
+    tensor = _as_tensor(raw)
+    if tensor is not None:
+        return tensor.name, _array(tensor)
+    sequence = onnx.SequenceProto()
+    sequence.ParseFromString(raw)
+    if not sequence.HasField("elem_type"):
+        raise ValueError("the file is empty, or of another kind")
+    if sequence.elem_type == onnx.SequenceProto.UNDEFINED and not sequence.tensor_values:
+        return sequence.name, None
+    if sequence.elem_type != onnx.SequenceProto.TENSOR:
+        raise ValueError("only tensors, sequences of tensors and empty optionals are supported")
+    return sequence.name, [_array(item) for item in sequence.tensor_values]
+
+
+def _as_tensor(raw: bytes) -> onnx.TensorProto | None:
+    """The message as a tensor, or None where it is one of the others; the file does not say what it is.
+
+    A sequence's tensors fall on a tensor's `segment`, and its name on `dims`; name and data of a tensor have fields of
+    their own. An optional that holds a tensor has the very bytes of a sequence of one, and is read as that.
+    """
     tensor = onnx.TensorProto()
     try:
         tensor.ParseFromString(raw)
-        if tensor.data_type != onnx.TensorProto.UNDEFINED:
-            return tensor.name, numpy_helper.to_array(tensor)
-    except Exception:  # not a tensor: one of the other two, or nothing
-        pass
-    optional = onnx.OptionalProto()
-    optional.ParseFromString(raw)
-    if optional.elem_type == onnx.OptionalProto.UNDEFINED and not optional.HasField("tensor_value"):
-        sequence = onnx.SequenceProto()
-        sequence.ParseFromString(raw)
-        if sequence.elem_type == onnx.SequenceProto.TENSOR:
-            return sequence.name, numpy_helper.to_list(sequence)
-        return optional.name, None
-    return optional.name, numpy_helper.to_optional(optional)
+    except Exception:  # a name that is no list of numbers: not a tensor
+        return None
+    if tensor.HasField("segment") or tensor.data_type == onnx.TensorProto.UNDEFINED:
+        return None
+    stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
+    own = stored or any(tensor.HasField(field) for field in ("name", "raw_data", "data_location"))
+    return tensor if own or 0 in tensor.dims else None
+
+
+def _array(tensor: onnx.TensorProto) -> Array:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise ValueError("its data lies in another file, which cases may not")
+    if any(size < 0 for size in tensor.dims):
+        raise ValueError(f"a size is negative: {list(tensor.dims)}")
+    return np.asarray(numpy_helper.to_array(tensor))

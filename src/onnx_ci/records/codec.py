@@ -11,6 +11,7 @@ import json
 import math
 import types
 import typing
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 T = TypeVar("T")
@@ -27,12 +28,21 @@ def encode(value: Any) -> JSON:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {str(key): encode(item) for key, item in value.items()}
+        return {_text(str(key)): encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    raise TypeError(f"{type(value).__name__} can't be written as JSON: {value!r:.60}")
+
+
+def _text(value: str) -> str:
+    """Text that UTF-8 can hold: half a surrogate pair, as in names of files that are not UTF-8, becomes its escape."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def dumps(value: Any, *, indent: int | None = 1) -> str:
@@ -47,10 +57,22 @@ def loads(cls: type[T], text: str | bytes, *, path: str = "") -> T:
         RecordError: The text is no JSON, or not this record.
     """
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path or 'JSON'}: not JSON: {error}") from error
     return decode(cls, value, path=path)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key in found if sum(1 for name, _ in pairs if name == key) > 1)
+        raise ValueError(f"the key {twice!r:.60} stands twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def decode(cls: type[T], value: JSON, *, path: str = "") -> T:
@@ -83,7 +105,10 @@ def _decode(kind: Any, value: JSON, path: str) -> Any:
     if kind is float and isinstance(value, str) and value in _NON_FINITE:
         return _NON_FINITE[value]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise RecordError(f"{path}: too large for a number".lstrip(": ")) from None
     return _expect(kind, value, path)
 
 
@@ -100,7 +125,7 @@ def _decode_union(args: tuple[Any, ...], value: JSON, path: str) -> Any:
 def _decode_record(kind: Any, value: JSON, path: str) -> Any:
     given = _expect(dict, value, path)
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unknown = sorted(set(given) - set(fields))
     if unknown:
         raise RecordError(f"{path}.{unknown[0]}: unknown key".lstrip("."))
@@ -114,9 +139,15 @@ def _decode_record(kind: Any, value: JSON, path: str) -> Any:
     return kind(**{name: _decode(hints[name], item, f"{path}.{name}".lstrip(".")) for name, item in given.items()})
 
 
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """The types of a record's fields; reading them out of text takes longer than the rest of decoding."""
+    return typing.get_type_hints(kind)
+
+
 def _expect(kind: type[Any], value: JSON, path: str) -> Any:
     wrong_bool = isinstance(value, bool) and kind in (int, float)
     if wrong_bool or not isinstance(value, kind):
         name = "null" if kind is type(None) else kind.__name__
-        raise RecordError(f"{path}: expected {name}, got {value!r:.60}")
+        raise RecordError(f"{path}: expected {name}, got {value!r:.60}".lstrip(": "))
     return value

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_]*)|(//|[-+*%(),]))")
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(//|[-+*%(),]))")
+_Run = Callable[[Mapping[str, int]], int]
 _MAX_LENGTH = 2000
 UNKNOWN = "?"
 """Stands in a contract's shape for a size that depends on the data, or that the grammar cannot say."""
@@ -30,7 +32,7 @@ class Expression:
 
     text: str
     names: frozenset[str]
-    _run: Callable[[Mapping[str, int]], int]
+    _run: _Run = field(repr=False, compare=False)
 
     def __call__(self, sizes: Mapping[str, int]) -> int:
         """Evaluates it.
@@ -61,19 +63,27 @@ def parse(text: str) -> Expression:
     return Expression(text, frozenset(parser.names), run)
 
 
-_Run = Callable[[Mapping[str, int]], int]
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
 
 
-def _binary(symbol: str, left: _Run, right: _Run) -> _Run:
-    if symbol == "+":
-        return lambda sizes: left(sizes) + right(sizes)
-    if symbol == "-":
-        return lambda sizes: left(sizes) - right(sizes)
-    if symbol == "*":
-        return lambda sizes: left(sizes) * right(sizes)
-    if symbol == "//":
-        return lambda sizes: left(sizes) // right(sizes)
-    return lambda sizes: left(sizes) % right(sizes)
+def _chain(first: _Run, rest: list[tuple[str, _Run]]) -> _Run:
+    """A run of one level's operators, from left to right; flat, so that a long sum needs no deep stack."""
+    if not rest:
+        return first
+
+    def run(sizes: Mapping[str, int]) -> int:
+        value = first(sizes)
+        for symbol, item in rest:
+            value = _OPERATORS[symbol](value, item(sizes))
+        return value
+
+    return run
 
 
 class _Parser:
@@ -105,16 +115,18 @@ class _Parser:
         return token
 
     def sum(self, depth: int) -> _Run:
-        left = self.product(depth)
+        first = self.product(depth)
+        rest = []
         while self.peek() in ("+", "-"):
-            left = _binary(self.take(), left, self.product(depth))
-        return left
+            rest.append((self.take(), self.product(depth)))
+        return _chain(first, rest)
 
     def product(self, depth: int) -> _Run:
-        left = self.factor(depth)
+        first = self.factor(depth)
+        rest = []
         while self.peek() in ("*", "//", "%"):
-            left = _binary(self.take(), left, self.factor(depth))
-        return left
+            rest.append((self.take(), self.factor(depth)))
+        return _chain(first, rest)
 
     def factor(self, depth: int) -> _Run:
         if depth > _MAX_DEPTH:
