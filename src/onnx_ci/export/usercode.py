@@ -90,7 +90,7 @@ def run(wanted: Callable[..., Any], root: Path, *, where: str, name: str, **kwar
         raise raised(error, f"{name}()", root, where=where) from error
 
 
-def raised(error: BaseException, who: str, root: Path, *, where: str, exit_code: Any = None) -> OnnxCiError:
+def raised(error: BaseException, who: str, root: Path, *, where: str) -> OnnxCiError:
     """What the user's code raised, as an error with the user's own line; the whole traceback goes to the log."""
     traceback.print_exception(error)
     place = Places.of(root).of_error(error)
@@ -100,7 +100,7 @@ def raised(error: BaseException, who: str, root: Path, *, where: str, exit_code:
     else:
         shown = place.shown if place else where
     what = f"{who} called exit({error.code!r})" if isinstance(error, SystemExit) else f"{who} raised {_said(error)}"
-    return OnnxCiError(what, where=shown, hint=_hint(error), exit_code=exit_code)
+    return OnnxCiError(what, where=shown, hint=_hint(error))
 
 
 def kind(value: Any) -> str:

@@ -40,11 +40,11 @@ def read(root, *sources, entrypoint=None, **spec):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    before = set(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def function(project, body):
