@@ -12,7 +12,8 @@ import numpy as np
 
 from onnx_ci.numerics.comparison import CaseComparison, OutputComparison
 from onnx_ci.numerics.dtypes import Value, finite, float_dtype, real_parts, widen
-from onnx_ci.numerics.layers import CaseContext, compare_outputs
+from onnx_ci.numerics.exact import CaseContext
+from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 

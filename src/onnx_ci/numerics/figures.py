@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnx_ci.numerics.dtypes import Array, Floats, Mask, finite, float_dtype, place, widen
+from onnx_ci.numerics.order import argmax_agreement, ulp_distance
 from onnx_ci.records.base import record
 
 _BLOCK = 1 << 19  # elements: five float64 blocks stay in a megabyte-sized cache
@@ -104,15 +105,6 @@ def measure(
     return _figures(sums, actual, expected, reference, oracle is not None, keep, max(1.0, unit))
 
 
-def ulp_distance(left: Array, right: Array) -> Floats:
-    """Distance in units in the last place, elementwise, for two arrays of one float dtype; +0 and -0 are equal."""
-    if left.dtype != right.dtype or float_dtype(left.dtype) is None:
-        raise ValueError(f"units in the last place need one float dtype, got {left.dtype} and {right.dtype}")
-    with np.errstate(over="ignore"):
-        a, b = _ordinal(left), _ordinal(right)
-        return np.where(a > b, a - b, b - a).astype(np.float64)
-
-
 def elements_beyond(actual: Array, reference: Array, limit: float, leave_out: Mask | None = None) -> float:
     """Share of the compared elements that differ by more than `limit`."""
     keep = finite(actual) & finite(reference)
@@ -128,13 +120,6 @@ def elements_beyond(actual: Array, reference: Array, limit: float, leave_out: Ma
             within = np.abs(widen(a[part]) - widen(r[part])) <= limit
             far += int((~within & k[part]).sum())
     return far / total
-
-
-def argmax_agreement(actual: Array, expected: Array) -> float | None:
-    """Share of rows of the last axis whose largest element stands at the same place; None for rows of one."""
-    if actual.ndim == 0 or actual.shape[-1] < 2 or not actual.size:
-        return None
-    return float(np.mean(_argmax(actual) == _argmax(expected)))
 
 
 class _Sums:
@@ -275,15 +260,6 @@ def _ratio(error: float, norm: float) -> float:
     return math.sqrt(error / norm)
 
 
-def _ordinal(array: Array) -> Array:
-    """The place of each value among all values of its dtype, as unsigned integers without a gap at zero."""
-    native = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-    bits = 8 * native.dtype.itemsize
-    raw = native.view(f"u{native.dtype.itemsize}").astype(np.uint64)
-    half = np.uint64(1 << (bits - 1))
-    return np.where(raw >= half, half - (raw - half), raw + half)
-
-
 def _peak(values: Array, kept: Mask) -> float:
     peak = 0.0
     for part in _blocks(values.size):
@@ -294,10 +270,6 @@ def _peak(values: Array, kept: Mask) -> float:
 def _power_of_two(value: float) -> float:
     """The power of two at or below a value, so that dividing by it rounds nothing; 1 for zero."""
     return math.ldexp(1.0, max(math.frexp(value)[1] - 1, -1000)) if value > 0.0 else 1.0
-
-
-def _argmax(array: Array) -> Array:
-    return np.asarray((widen(array) if array.dtype.kind == "V" else array).argmax(axis=-1))
 
 
 def _blocks(size: int) -> Iterator[slice]:

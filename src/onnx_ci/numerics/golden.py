@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from onnx_ci.numerics.comparison import ExactFigures, OutputComparison
 from onnx_ci.numerics.dtypes import FloatDtype, Value, float_dtype_named
+from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.figures import Measures
-from onnx_ci.numerics.layers import CaseContext, compare_outputs
+from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.numerics.words import at_text, case_text, counted, sci
 from onnx_ci.records.base import record
 from onnx_ci.records.model import ParitySpec

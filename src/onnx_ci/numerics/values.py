@@ -138,7 +138,8 @@ def _runtime(output: str, ones: list[_One], kind: FloatDtype, k: float) -> Findi
     if worst.status != "pass":
         message += _values(worst) + _more(len(bad), len(ones)) + _doubt(worst)
     else:
-        message += f", worst of {counted(len(ones), 'case')} in {case_text(worst.case.name, worst.case.dims)}"
+        where = case_text(worst.case.name, worst.case.dims)
+        message += f"; worst of {len(ones)} cases: {where}" if len(ones) > 1 else f" in {where}"
     data = {
         "e_runtime": worst.floats.e_runtime,
         "e_torch": worst.floats.e_torch,

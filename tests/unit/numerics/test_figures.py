@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from onnx_ci.numerics.dtypes import float_dtype_named
-from onnx_ci.numerics.figures import (
-    argmax_agreement,
-    elements_beyond,
-    measure,
-    relative_error,
-    ulp_distance,
-)
+from onnx_ci.numerics.figures import elements_beyond, measure, relative_error
+from onnx_ci.numerics.order import argmax_agreement, ulp_distance
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
