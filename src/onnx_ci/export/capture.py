@@ -1,6 +1,6 @@
 """Captures a module as the ONNX exporter does, but refines no declared range in silence.
 
-All private names of torch are in this module, each with a test: see docs/decisions/010-own-capture.md.
+All private names of torch are in this module, each with a test: see docs/decisions/own-capture.md.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from onnx_ci.export import arguments
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.state import preserved
+from onnx_ci.export.types import DeclaredInput, Leaf
 from onnx_ci.records.contract import TensorContract
 from onnx_ci.records.expression import UNKNOWN
 from onnx_ci.records.result import Finding, finding
@@ -114,7 +115,7 @@ def tensor_contracts(subject: Subject, graph: Graph) -> tuple[list[TensorContrac
             TensorContract(
                 name=str(value.name),
                 dtype=_dtype(value),
-                shape=list(item.axes) if item else list(leaf.value.shape),
+                shape=_axes(item, leaf, graph) if item else list(leaf.value.shape),
                 source=leaf.path,
                 low=item.low if item else None,
                 high=item.high if item else None,
@@ -131,6 +132,14 @@ def tensor_contracts(subject: Subject, graph: Graph) -> tuple[list[TensorContrac
         for value in graph.model.graph.outputs
     ]
     return inputs, outputs
+
+
+def _axes(item: DeclaredInput, leaf: Leaf, graph: Graph) -> list[int | str]:
+    """The declared axes; one that was left to the exporter, and that it made static, is a number."""
+    frozen = {name for name, seen in graph.reading.captured.items() if seen.least == seen.most}
+    return [
+        int(leaf.value.shape[at]) if at in item.auto and axis in frozen else axis for at, axis in enumerate(item.axes)
+    ]
 
 
 def _best(graph: Graph, traced: int | str, seen: Sequence[int]) -> int | str:

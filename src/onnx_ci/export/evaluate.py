@@ -51,7 +51,7 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
         leaves = arguments.leaves(subject.module, case.inputs)
         problem = _unfeedable(subject.leaves, leaves)
         if problem or case.problems:
-            seen.findings.append(_contradicts(case, problem))
+            seen.findings.append(contradicts(case, problem))
         if problem:
             seen.notes.append(f"{case.name} is left out: {problem}")
             continue
@@ -145,7 +145,8 @@ def _unfeedable(example: Sequence[Leaf], leaves: Sequence[Leaf]) -> str:
     return f"it has {', '.join(extra)}, which the export example lacks" if extra else ""
 
 
-def _contradicts(case: RunCase, problem: str) -> Finding:
+def contradicts(case: RunCase, problem: str = "") -> Finding:
+    """Says how a case contradicts the declaration, or why it can't be put into the file."""
     rule = "contract.frozen-argument" if problem else "contract.case"
     said = problem or "; ".join(case.problems)
     hint = (

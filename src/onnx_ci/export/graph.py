@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx_ir as ir
@@ -112,6 +112,9 @@ def _stopped(
         raise error
     stop = stops.read(error, step, log, subject.places, captured.program if captured else None)
     findings = [stops.judge(stop, subject.options.exporter, lambda: _other_takes_it(subject))]
+    plain = [value for value in subject.eager.values if not isinstance(value, torch.Tensor)]
+    if plain and not stop.operator:
+        findings[0] = replace(findings[0], hint=f"forward returns {plain[0]!r:.40}: return tensors only.")
     if captured is None and log.violations:
         findings.insert(0, _unrefined(subject, log))
     return findings

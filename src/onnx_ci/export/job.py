@@ -59,7 +59,8 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
         return _result(request, environment, stages, findings)
     built = graph.build(subject, stages)
     if not isinstance(built, Graph):
-        return _result(request, environment, stages, [*findings, *built])
+        outside = [evaluate.contradicts(example)] if example.problems else []
+        return _result(request, environment, stages, [*findings, *outside, *built])
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:

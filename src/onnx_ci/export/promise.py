@@ -82,7 +82,8 @@ def ranges(subject: Subject, graph: Graph) -> dict[str, tuple[int, int | None]]:
     for name, dim in dims(subject, graph, {}).items():
         if name in graph.reading.tied or name in graph.reading.tied.values():
             continue
-        least = dim.min if dim.captured_min is None else max(dim.min, dim.captured_min)
+        captured = dim.captured_min if dim.captured_min is not None else dim.min
+        least = dim.min if captured <= 2 else max(dim.min, captured)  # torch sets 0 and 1 apart: a case tries them
         ends = [end for end in (dim.max, dim.captured_max) if end is not None]
         found[name] = (least, min(ends) if ends else None)
     return found

@@ -90,7 +90,7 @@ def _hint(stop: Stop, exporter: str, other_takes_it: Callable[[], bool]) -> str:
         )
     elif _DATA_DEPENDENT in stop.cause or "data-dependent" in stop.cause:
         hints.append("The branch depends on the data: write it with torch.where or torch.cond.")
-    if stop.step in ("capture", "decomposition", "translation", "tracing"):
+    if stop.operator or stop.step == "tracing":  # a branch on data or sizes would only be frozen by the older one
         other = "torchscript" if exporter == "dynamo" else "dynamo"
         if other_takes_it():
             hints.append(

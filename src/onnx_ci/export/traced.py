@@ -33,7 +33,7 @@ def render(size: Any, names: Mapping[Any, str]) -> int | str:
     if getattr(size, "is_Integer", False):
         return int(size)
     try:
-        return _Printer(names).sum(size)
+        return _bare(_Printer(names).sum(size))
     except _NoFormError:
         return UNKNOWN
 
@@ -54,17 +54,19 @@ def shown(condition: Any, names: Mapping[Any, str]) -> str:
     if relation:
         left, right = (render(side, names) for side in condition.args)
         if UNKNOWN not in (left, right):
-            return f"{_bare(left)} {relation} {_bare(right)}"
+            return f"{left} {relation} {right}"
     symbols = importlib.import_module("sympy").Symbol
     return str(condition.xreplace({symbol: symbols(name, integer=True) for symbol, name in names.items()}))
 
 
-def _bare(text: int | str) -> str:
+def _bare(text: str) -> str:
     """Without the brackets around the whole, if they are a pair."""
-    said = str(text)
-    if said.startswith("(") and said.endswith(")") and "(" not in said[1:] and ")" not in said[:-1]:
-        return said[1:-1]
-    return said
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0:
+            return text[1:-1] if at and at == len(text) - 1 and text[0] == "(" else text
+    return text
 
 
 class _NoFormError(Exception):
@@ -141,4 +143,6 @@ class _Printer:
         above, below = float(factors[0]).as_integer_ratio()
         if below > _LARGEST_DENOMINATOR or above < 0:
             raise _NoFormError
-        return f"({above}*{self._factor(factors[1].args[0])} // {below})"
+        inner = self._factor(factors[1].args[0])
+        whole = inner if above == 1 else f"{above}*{inner}"
+        return whole if below == 1 else f"({whole} // {below})"
