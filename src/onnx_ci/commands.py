@@ -205,7 +205,7 @@ def _described(python: str | None, environment: Environ) -> Environment:
         tempfile.TemporaryDirectory(prefix="onnx-ci-") as scratch,
         Workers(interpreter, folder=Path.cwd(), environment=environment) as workers,
     ):
-        return environment_of(workers, Path(scratch) / "environment.log")
+        return environment_of(workers, Path(scratch) / "interpreter.log")
 
 
 def _load(config: Path | None) -> Config:

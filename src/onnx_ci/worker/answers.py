@@ -68,7 +68,7 @@ def result_of(event: Event, leg: Leg, workers: Workers, log: Path, stages: list[
 
 def _environment_or_none(workers: Workers, log: Path) -> Environment:
     try:
-        return environment_of(workers, log.with_suffix(".environment.log"))
+        return environment_of(workers, log.with_suffix(".interpreter.log"))
     except OnnxCiError:
         return Environment(onnx_ci=__version__, python="", platform="", cpu="", cores=0)
 
@@ -87,7 +87,7 @@ def _why_no_result(event: Event, leg: Leg, log: Path, stages: list[str]) -> Find
         return finding(
             "environment.internal", "error", "", message, hint="Please report it with the log.", data=data, **place
         )
-    rule = "export.entrypoint" if leg.verb == "export" else "structure.artifact"
+    rule = "export.entrypoint" if leg.verb == "export" else "structure.unreadable"
     file, line = _split_place(event.where)
     message = event.message if file or not event.where else f"{event.where}: {event.message}"
     place = {"file": file, "line": line} if file else place
