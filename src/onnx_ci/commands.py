@@ -171,7 +171,7 @@ def golden_check(
     return job.exit_code([_only_golden(outcome) for outcome in outcomes])
 
 
-_GOLDEN_TARGET = TargetSpec(name="golden", provider="CPUExecutionProvider")
+_GOLDEN_TARGET = TargetSpec(name="cpu", provider="CPUExecutionProvider")
 
 
 def _only_golden(outcome: job.Outcome) -> job.Outcome:

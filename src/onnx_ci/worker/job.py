@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx_ci import lock
+from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.errors import ExitCode, OnnxCiError
 from onnx_ci.records import codec
 from onnx_ci.records.environment import LockFile
 from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
-from onnx_ci.records.result import EXPORT_TARGET, Result, label, worst
+from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
 from onnx_ci.worker.answers import Leg, result_of
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
@@ -77,15 +78,17 @@ def export_models(
     for model in models:
         name = label(model.name, model.variant)
         progress.begin(f"{name}: export")
-        golden = folders.golden / name
+        stored = folders.golden / name
         request = ExportRequest(
             job=config.job(model),
             root=str(folders.root.resolve()),
             artifact=str((folders.out / "artifacts" / name).resolve()),
-            golden=str(golden.resolve()) if golden.is_dir() else None,
+            golden=str(stored.resolve()) if stored.is_dir() else None,
         )
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
-        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress))
+        # What concerns the project as a whole is said once, whichever models a job exports.
+        more = _of_the_project(config, folders) if model is config.models[0] else []
+        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more))
     return outcomes
 
 
@@ -102,12 +105,12 @@ def verify_artifacts(
         name = label(job.model.name, job.model.variant)
         for target in (target for target in job.targets if not targets or target.name in targets):
             progress.begin(f"{name}: verify on {target.name}")
-            golden = folders.golden / name
+            stored = folders.golden / name
             request = VerifyRequest(
                 artifact=str(artifact.folder.resolve()),
                 target=target,
                 job=job,
-                golden=str(golden.resolve()) if golden.is_dir() else None,
+                golden=str(stored.resolve()) if stored.is_dir() else None,
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
             outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress))
@@ -124,7 +127,18 @@ def exit_code(outcomes: Sequence[Outcome]) -> ExitCode:
     return ExitCode.BROKEN if "fail" in statuses else ExitCode.PASS
 
 
-def _perform(leg: Leg, payload: dict[str, object], folders: Folders, workers: Workers, progress: Progress) -> Outcome:
+def _of_the_project(config: Config, folders: Folders) -> list[Finding]:
+    return golden.orphan_findings(folders.golden, [label(model.name, model.variant) for model in config.models])
+
+
+def _perform(
+    leg: Leg,
+    payload: dict[str, object],
+    folders: Folders,
+    workers: Workers,
+    progress: Progress,
+    more: Sequence[Finding] = (),
+) -> Outcome:
     log = folders.logs / f"{leg.name}.log"
     log.unlink(missing_ok=True)
     (folders.results / f"{leg.name}.json").unlink(missing_ok=True)
@@ -143,13 +157,13 @@ def _perform(leg: Leg, payload: dict[str, object], folders: Folders, workers: Wo
         progress.stage(stage)
 
     event = workers.perform(request, note)
-    result = _judge_environment(result_of(event, leg, workers, log, stages), leg)
+    result = _judge_environment(result_of(event, leg, workers, log, stages), leg, more)
     write_result(folders.results, leg.name, result)
     progress.end(result, log)
     return Outcome(result=result, usage_error=event.kind == "raised" and event.exit_code == ExitCode.USAGE)
 
 
-def _judge_environment(result: Result, leg: Leg) -> Result:
+def _judge_environment(result: Result, leg: Leg, more: Sequence[Finding]) -> Result:
     """Adds what the lock files say of the environment that the result was made in."""
     needed = _NEEDED[leg.verb]
     found = [
@@ -157,10 +171,10 @@ def _judge_environment(result: Result, leg: Leg) -> Result:
         *(lock.compare(leg.lock, result.environment, needed) if leg.lock.files else []),
     ]
     locks = [LockFile(path=path, sha256=digest) for path, digest in sorted(leg.lock.files.items())]
-    findings = [*found, *result.findings]
+    findings = [*found, *result.findings, *more]
     return replace(
         result,
         findings=findings,
-        status=worst([entry.status for entry in findings]),
+        status=worst([result.status, *(entry.status for entry in findings)]),
         environment=replace(result.environment, locks=locks),
     )
