@@ -9,8 +9,9 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnx_ci.export import capture, dimtree, guards, naming, program, shapes, source, stops, traced
-from onnx_ci.export.capture import Captured, GuardLog
+from onnx_ci.export import capture, dimtree, guards, naming, private, program, shapes, source, stops, traced
+from onnx_ci.export.capture import Captured
+from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.naming import Naming
 from onnx_ci.export.options import Options
@@ -96,7 +97,7 @@ def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
         step = "translation"
         with timed("translate"):
             symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
-            with capture.listen(log, subject.places):  # decomposing assumes more of the sizes
+            with listen(log, subject.places):  # decomposing assumes more of the sizes
                 model = program.translate(captured, subject.options, symbols)
         return _finish_captured(subject, captured, model, reading, log)
     except torch.cuda.OutOfMemoryError:
@@ -168,7 +169,7 @@ def _other_takes_it(subject: Subject) -> bool:
 
 def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, reading: Reading, log: GuardLog) -> Graph:
     kept, sizes = _kept_outputs(subject, captured)
-    found = guards.restrictions(capture.deferred_asserts(captured.program), reading, subject.declared, log)
+    found = guards.restrictions(private.deferred_asserts(captured.program), reading, subject.declared, log)
     reading, found = _adopt_bounds(subject, reading, found)
     rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
     graph = _finish(subject, model, kept, list(range(len(subject.tensors))), rendered)
@@ -266,7 +267,7 @@ def _kept_outputs(subject: Subject, captured: Captured) -> tuple[list[int], list
     constant = torch.export.graph_signature.ConstantArgument
     specs = [spec for spec in captured.program.graph_signature.output_specs if spec.kind == kinds.USER_OUTPUT]
     specs = [spec for spec in specs if not (isinstance(spec.arg, constant) and spec.arg.value is None)]
-    sizes = capture.output_sizes(captured.program)
+    sizes = traced.output_sizes(captured.program)
     if not len(specs) == len(sizes) == len(subject.eager.values):
         raise RuntimeError(f"the module gives {len(subject.eager.values)} values, but the program {len(specs)}")
     kept = [at for at, spec in enumerate(specs) if not isinstance(spec.arg, constant)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx_ci.export import traced
-from onnx_ci.export.capture import GuardLog
+from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place
 from onnx_ci.export.shapes import Range, Reading, declared_range, words_in
 from onnx_ci.export.types import Declared

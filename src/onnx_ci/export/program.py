@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 import torch
 
+from onnx_ci.export import private
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.options import Options
 from onnx_ci.export.types import Call
@@ -133,7 +134,7 @@ def opset_of(model: ir.Model) -> int:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter's own deprecation and tracer warnings: what they hint at is judged here, by name."""
-    logger = logging.getLogger("torch.onnx._internal.exporter._registration")  # says that torchvision is not there
+    logger = logging.getLogger(private.REGISTRY_LOGGER)
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:

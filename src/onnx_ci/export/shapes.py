@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from onnx_ci.export import capture, traced
-from onnx_ci.export.capture import GuardLog
+from onnx_ci.export import traced
+from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place
 from onnx_ci.export.types import Declared, Leaf
 from onnx_ci.records import expression
@@ -125,7 +125,7 @@ def _axes(program: torch.export.ExportedProgram, leaves: Sequence[Leaf], declare
         if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT
     ]
     for placeholder, leaf in zip(inputs, leaves, strict=True):
-        found = capture.symbolic_sizes(program, placeholder)
+        found = traced.symbolic_sizes(program, placeholder)
         item = by_path.get(leaf.path)
         if found is None or item is None:
             continue

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import torch
 
-from onnx_ci.export import capture
-from onnx_ci.export.capture import GuardLog
+from onnx_ci.export import traced
+from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place, Places, chain
 from onnx_ci.records.result import Finding, finding
 
@@ -137,7 +137,7 @@ def _failing_size(error: BaseException, captured: torch.export.ExportedProgram) 
         for frame, _ in traceback.walk_tb(link.__traceback__):
             expression: Any = frame.f_locals.get("expr")  # outermost first, down to the part that failed
             if hasattr(expression, "free_symbols") and expression.args:
-                node = capture.node_of(captured, expression)
+                node = traced.node_of(captured, expression)
                 if node is not None:
                     return node
     return None

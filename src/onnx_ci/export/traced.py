@@ -1,10 +1,12 @@
-"""Sizes that torch traced, as sympy expressions: printed in the contract's grammar, and evaluated."""
+"""Sizes that torch traced, as sympy expressions: read from a program, printed in the contract's grammar, evaluated."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from typing import Any
+
+import torch
 
 from onnx_ci.records.expression import UNKNOWN
 
@@ -67,6 +69,46 @@ def _bare(text: str) -> str:
         if depth == 0:
             return text[1:-1] if at and at == len(text) - 1 and text[0] == "(" else text
     return text
+
+
+def symbolic_sizes(program: torch.export.ExportedProgram, placeholder: str) -> list[Any] | None:
+    """Each axis of a placeholder as an int or a sympy expression of FX symbols; None if it is no tensor."""
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name == placeholder:
+            return sizes_of(node.meta.get("val"))
+    return None
+
+
+def output_sizes(program: torch.export.ExportedProgram) -> list[list[Any] | None]:
+    """As `symbolic_sizes`, for each output of the module."""
+    kinds = torch.export.graph_signature.OutputKind
+    specs = program.graph_signature.output_specs
+    (node,) = [node for node in program.graph.nodes if node.op == "output"]
+    values = [value.meta.get("val") if isinstance(value, torch.fx.Node) else value for value in node.args[0]]
+    return [
+        sizes_of(value)
+        for spec, value in zip(specs, values, strict=True)
+        if spec.kind == kinds.USER_OUTPUT and value is not None
+    ]
+
+
+def sizes_of(value: Any) -> list[Any] | None:
+    """The axes of a traced value."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    return [size if isinstance(size, int) else size.node.expr for size in value.shape]
+
+
+def node_of(program: torch.export.ExportedProgram, expression: Any) -> torch.fx.Node | None:
+    """The first node of a program in whose size an expression stands."""
+    nodes: list[torch.fx.Node] = list(program.graph.nodes)
+    for node in nodes:
+        value = node.meta.get("val")
+        scalar: Any = getattr(value, "node", None)  # of a traced number
+        found = sizes_of(value) or ([scalar.expr] if scalar is not None else [])
+        if any(size == expression or (hasattr(size, "has") and size.has(expression)) for size in found):
+            return node
+    return None
 
 
 class _NoFormError(Exception):

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from onnx_ci.export import capture, guards, shapes
-from onnx_ci.export.capture import GuardLog
+from onnx_ci.export import capture, guards, private, program, shapes
+from onnx_ci.export.guardlog import GuardLog
+from onnx_ci.export.options import Options
 from onnx_ci.export.places import Places
 from onnx_ci.export.types import Call, Declared, DeclaredInput, Leaf
 from onnx_ci.records.model import DimSpec
@@ -78,7 +79,7 @@ def read(module, axes, *tensors, **dims):
     captured = capture.capture(module.eval(), Call(tensors, {}), tree, log, PLACES)
     leaves = [Leaf(name, name, tensor) for name, tensor in zip(names, tensors, strict=True)]
     reading = shapes.read(captured.program, leaves, declared, log, "models.m")
-    left = guards.restrictions(capture.deferred_asserts(captured.program), reading, declared, log)
+    left = guards.restrictions(private.deferred_asserts(captured.program), reading, declared, log)
     return captured, reading, left, declared
 
 
@@ -204,10 +205,22 @@ def test_the_guard_logger_is_heard_and_left_as_it_was():
     assert (logger.level, logger.propagate, list(logger.handlers)) == before
 
 
-def test_without_a_private_name_the_public_call_is_used(monkeypatch):
+def test_a_private_name_that_is_gone_is_missed(monkeypatch):
     strategies = importlib.import_module("torch.onnx._internal.exporter._capture_strategies")
     monkeypatch.delattr(strategies, "_patch_dynamic_shape_rnn_decompositions")
-    assert "_patch_dynamic_shape_rnn_decompositions" in capture.missing_private_name()
+    assert "_patch_dynamic_shape_rnn_decompositions" in private.missing_name()
+
+
+def test_the_public_call_captures_and_translates():
+    tree = {"x": {0: Dim("b", min=1, max=32)}}
+    call, log = Call((torch.ones(3, 4),), {}), GuardLog()
+    captured = capture.capture(Above(), call, tree, log, PLACES, lambda: "a name is gone")
+    assert (captured.strategy, captured.missing) == ("public", "a name is gone")
+    declared = Declared([DeclaredInput("x", ["b", 4], "float32")], {"b": DimSpec(min=1, max=32)})
+    reading = shapes.read(captured.program, [Leaf("x", "x", torch.ones(3, 4))], declared, log, "models.m")
+    assert [one.rule for one in reading.findings] == ["contract.range"]
+    model = program.translate(captured, Options("dynamo", None, None), {})
+    assert len(model.graph.inputs) == 1
 
 
 def test_an_error_of_the_module_comes_out_unwrapped():

@@ -1,0 +1,110 @@
+"""torch's private names: all that are used stand here, are looked up when they are needed, and have a test each.
+
+See docs/decisions/own-capture.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+GUARD_LOGGER = "torch.fx.experimental.symbolic_shapes"
+"""Says at INFO each decision on sizes that tracing takes: ``eval s77 <= 4 [guard added] (…)``."""
+DYNAMO_LOGGER = "torch._guards"
+"""Dumps stacks when a strict capture fails; the error itself is raised."""
+REGISTRY_LOGGER = "torch.onnx._internal.exporter._registration"
+"""Says at each export that torchvision is not installed."""
+_STRATEGIES = "torch.onnx._internal.exporter._capture_strategies"
+
+
+def missing_name() -> str:
+    """The first name that own capture needs and this torch lacks; empty when it has all."""
+    for find in (_patches, _oblivious, user_error, deferral):
+        try:
+            find()
+        except (ImportError, AttributeError) as error:
+            return str(error)
+    return ""
+
+
+@contextlib.contextmanager
+def exporter_context(shapes: Any) -> Iterator[None]:
+    """What the exporter itself captures in: a batch of one stays dynamic, recurrent layers become loops."""
+    patch_unsupported, patch_recurrent = _patches()
+    with patch_unsupported(), patch_recurrent(shapes), _oblivious()(backed_size_oblivious=True):
+        yield
+
+
+def _patches() -> tuple[Any, Any]:
+    strategies = importlib.import_module(_STRATEGIES)
+    return strategies._patch_dynamo_unsupported_functions, strategies._patch_dynamic_shape_rnn_decompositions
+
+
+def _oblivious() -> Any:
+    config: Any = importlib.import_module("torch.fx.experimental._config")
+    if not hasattr(config, "backed_size_oblivious"):
+        raise AttributeError("torch.fx.experimental._config has no backed_size_oblivious")
+    return config.patch
+
+
+def user_error() -> type[Exception]:
+    """What torch raises when declared dims do not hold."""
+    return importlib.import_module("torch._dynamo.exc").UserError  # type: ignore[no-any-return]
+
+
+def deferral() -> dict[str, Any]:
+    """The exporter's choice: conditions on several sizes become asserts instead of refusals."""
+    name = "prefer_deferred_runtime_asserts_over_guards"
+    if name not in inspect.signature(torch.export.export).parameters:
+        raise AttributeError(f"torch.export.export has no {name}")
+    return {name: True}
+
+
+def forget_recurrent_dispatch() -> None:
+    """Clears what the dispatcher remembers of gru and lstm: a second capture would freeze their time axis."""
+    packets: list[Any] = [torch.ops.aten.gru, torch.ops.aten.lstm]
+    for packet in packets:
+        for name in packet.overloads():
+            cache = getattr(getattr(packet, name), "_dispatch_cache", None)
+            if cache is not None:
+                cache.clear()
+
+
+def deferred_asserts(program: torch.export.ExportedProgram) -> list[Any]:
+    """Conditions on sizes, as sympy expressions, that the capture assumes and the ONNX file does not check."""
+    env = next(iter(_shape_environments(program)), None)
+    if env is None:
+        return []
+    return [known.expr for asserts in getattr(env, "deferred_runtime_asserts", {}).values() for known in asserts]
+
+
+def dynamo_frames() -> list[tuple[str, int]]:
+    """The frames that dynamo is tracing, in strict mode, where the user's are not on Python's stack."""
+    try:
+        context = importlib.import_module("torch._guards").TracingContext
+        return [(frame.filename, frame.lineno or 1) for frame in context.extract_stack()]
+    except (ImportError, AttributeError, RuntimeError):
+        return []
+
+
+def node_stack() -> str:
+    """The stack of the node that is being decomposed, where the user's code is long left."""
+    try:
+        meta = importlib.import_module("torch.fx.traceback").get_current_meta()
+    except (ImportError, AttributeError):
+        return ""
+    return str(meta.get("stack_trace") or "")
+
+
+def _shape_environments(program: torch.export.ExportedProgram) -> Iterator[Any]:
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            for size in value.shape:
+                if isinstance(size, torch.SymInt):
+                    yield size.node.shape_env
