@@ -155,11 +155,13 @@ def _is_folder(path: Path) -> bool:
 
 
 def _bytes(path: Path, limit: int) -> bytes:
-    # lstat first: opening a pipe would wait for its writer; O_NOFOLLOW and fstat, since a link may take its place
+    # lstat names a link as one; the flags and fstat hold where something else takes the file's place in between
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise UnreadableError("a link, or no regular file")
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        flags = os.O_RDONLY
+        for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # opening a pipe would wait for its writer
+            flags |= getattr(os, name, 0)
         with open(os.open(path, flags), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise UnreadableError("a link, or no regular file")
