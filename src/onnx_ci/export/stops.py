@@ -56,7 +56,8 @@ def read(
     if step == "translation" and "decompos" in text.partition("\n")[0].lower():
         step = "decomposition"
     operator = _operator(error)
-    node = _failing_node(error) or (_failing_size(error, captured) if captured is not None else None)
+    # A size comes first: the node that could not be made may be one that only uses it, lines further down.
+    node = (_failing_size(error, captured) if captured is not None else None) or _failing_node(error)
     place = places.of_stack_text(node.meta.get("stack_trace") or "") if node is not None else None
     place = place or places.of_error(error) or _last_guard(root, log)
     return Stop(step, _cause(root, operator), operator, place)
