@@ -35,7 +35,7 @@ def translate(captured: Captured, options: Options, symbols: Mapping[str, str]) 
         Exception: Whatever the exporter raised.
     """
     given: dict[str, Any] = {"opset_version": options.opset, **options.handed_on}
-    with _quiet():
+    with _quiet(), _without_constants(captured.program):
         done: Any = captured.onnx_program or torch.onnx.export(
             captured.program, (), dynamo=True, optimize=False, verbose=False, **given
         )
@@ -129,6 +129,25 @@ def nodes(model: ir.Model) -> Iterator[ir.Node]:
 def opset_of(model: ir.Model) -> int:
     """The version of ai.onnx that the file asks for."""
     return int(model.opset_imports.get("", 0))
+
+
+@contextmanager
+def _without_constants(program: torch.export.ExportedProgram) -> Iterator[None]:
+    """Hides outputs that are Python numbers or texts: the exporter stops at those, and leaves out what is None."""
+    constant = torch.export.graph_signature.ConstantArgument
+    hidden = [spec for spec in program.graph_signature.output_specs if isinstance(spec.arg, constant)]
+    kept = [spec.arg for spec in hidden]
+    (node,) = (node for node in program.graph.nodes if node.op == "output")
+    returned = node.args
+    node.args = (tuple(value if isinstance(value, torch.fx.Node) else None for value in returned[0]),)
+    for spec in hidden:
+        spec.arg = constant(name="", value=None)
+    try:
+        yield
+    finally:
+        node.args = returned
+        for spec, argument in zip(hidden, kept, strict=True):
+            spec.arg = argument
 
 
 @contextmanager
