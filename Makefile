@@ -1,4 +1,4 @@
-# make demo · make test · make check · make lock · make clean
+# make demo · make test · make check · make docs · make lock · make clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/sh
@@ -10,12 +10,13 @@ HASHED := --require-hashes --only-binary :all:
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--fork-strategy fewest --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
-.PHONY: help demo test check lock clean need-git
+.PHONY: help demo test check docs lock clean need-git
 
 help:
 	@echo "make demo   installs the locked set and runs onnx-ci on four example models"
 	@echo "make test   installs the locked set and runs all checks and tests"
 	@echo "make check  linters, types and generated files only"
+	@echo "make docs   writes the files that are made of the code"
 	@echo "make lock   resolves the lock files anew"
 	@echo "make clean  removes the environment and what was generated"
 
@@ -29,6 +30,10 @@ check: $(VENV)/.ready need-git
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
+
+docs: $(VENV)/.ready
+	$(BIN)/python docs/generate.py
 
 need-git:
 	@command -v git >/dev/null 2>&1 || { echo "make: git is missing: install it, the tests make repositories" >&2; exit 1; }
