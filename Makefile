@@ -21,7 +21,7 @@ help:
 	@echo "make clean  removes the environment and what was generated"
 
 demo: $(VENV)/.ready
-	$(BIN)/onnx-ci run --config fixtures/demo.toml --python $(CURDIR)/$(BIN)/python --out onnx-ci-out
+	$(BIN)/onnx-ci run --config fixtures/demo.toml --python "$(CURDIR)/$(BIN)/python" --out onnx-ci-out
 
 test: check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
