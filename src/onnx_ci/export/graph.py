@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnx_ci.errors import OnnxCiError
 from onnx_ci.export import capture, dimtree, guards, naming, private, program, shapes, source, stops, traced
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
@@ -77,6 +79,7 @@ class Graph:
     findings: list[Finding] = field(default_factory=list)
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 Timed = Callable[[str], Any]
 """Enters a stage of the job, as a context manager."""
 
@@ -109,8 +112,12 @@ def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
 def _stopped(
     subject: Subject, error: Exception, step: stops.Step, log: GuardLog, captured: Captured | None
 ) -> list[Finding]:
-    if isinstance(error, (OSError, MemoryError)) or type(error).__module__.startswith("onnx_ci"):
+    if isinstance(error, MemoryError) or type(error).__module__.startswith("onnx_ci"):
         raise error
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        raise OnnxCiError(
+            f"the exporter has no room to write: {error.strerror}", where=str(error.filename or "")
+        ) from error
     stop = stops.read(error, step, log, subject.places, captured.program if captured else None)
     findings = [stops.judge(stop, subject.options.exporter, lambda: _other_takes_it(subject))]
     plain = [value for value in subject.eager.values if not isinstance(value, torch.Tensor)]

@@ -93,17 +93,17 @@ def narrow(reading: Reading, name: str, to: Range, guard: str) -> Reading:
     return replace(reading, captured=captured, narrowed={**reading.narrowed, name: guard})
 
 
-def step(restriction: Restriction, reading: Reading, declared: Declared) -> int | None:
-    """The number whose multiples are all that a restriction allows of a dim; None where it is no such thing."""
-    if len(restriction.dims) != 1:
-        return None
-    (name,) = restriction.dims
-    tried = {at for (at,) in _tried([name], reading, declared) if at > 1}
-    allowed = sorted(tried - {at[name] for at in restriction.excluded})
-    for candidate in range(2, _LARGEST_STEP):
-        if allowed and allowed == [size for size in sorted(tried) if size % candidate == 0]:
-            return candidate
-    return None
+def steps(restriction: Restriction, reading: Reading, declared: Declared) -> dict[str, int]:
+    """For each dim, with the others as in the example, the number whose multiples are all that is allowed."""
+    found = {}
+    for name in restriction.dims:
+        tried = [size for size in _candidates(name, reading, declared, _MOST_TRIES) if size > 1]
+        allowed = [size for size in tried if restriction.allows({**reading.example, name: size})]
+        for step in range(2, _LARGEST_STEP):
+            if allowed and allowed == [size for size in tried if size % step == 0]:
+                found[name] = step
+                break
+    return found
 
 
 def _sizes(names: Mapping[Any, str], reading: Reading, declared: Declared) -> Iterator[dict[Any, int]]:

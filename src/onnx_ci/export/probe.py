@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,9 @@ def judge(
         seen = [_probe(subject, graph, item, sizes, example, user, folder) for sizes in _nearest(item)]
         told = [one for one in seen if one]
         undeclared = not any(_declared(subject, name) for name in item.dims)
-        step = guards.step(item, graph.reading, subject.declared)
-        if undeclared and step is not None and told and all(one.startswith(_REFUSED) for one in told):
-            steps[item.dims[0]] = step
+        if undeclared and told and all(one.startswith(_REFUSED) for one in told):
+            for name, step in guards.steps(item, graph.reading, subject.declared).items():
+                steps[name] = math.lcm(step, steps.get(name, 1))
         made = _finding(subject, item, told, undeclared=undeclared)
         known = found.get(tuple(item.dims))  # one cause assumes several things of one dim: the worst is told
         if known is None or worst([known.status, made.status]) != known.status:
@@ -84,7 +85,7 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     if told and all(one.startswith(_REFUSED) for one in told):
         if undeclared:
             return finding(
-                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: it becomes part of the contract",
+                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too, so the contract has it as a multiple, or leaves it to the module",
                 data=data, **at,
             )  # fmt: skip
         return finding(

@@ -48,6 +48,12 @@ class Pairs(nn.Module):
         return x.view(2, -1)
 
 
+class Windows(nn.Module):
+    def forward(self, x):
+        b, h, w, c = x.shape
+        return x.view(b, h // 4, 4, w // 4, 4, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, c)
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
@@ -139,10 +145,18 @@ def test_a_size_baked_into_the_graph_is_a_restriction_at_its_line():
 
 def test_a_restriction_to_multiples_is_known_as_one():
     _, reading, (left, *_), declared = read(Pairs(), [["b", 3]], torch.ones(4, 3), b=DimSpec())
-    assert guards.step(left, reading, declared) == 2
+    assert guards.steps(left, reading, declared) == {"b": 2}
     assert guards.bound(left, reading, declared) is None
     assert left.allows({"b": 6})
     assert not left.allows({"b": 7})
+
+
+def test_each_dim_of_a_window_is_known_as_a_multiple():
+    axes = [["b", "h", "w", 3]]
+    ranges = {"b": DimSpec(), "h": DimSpec(), "w": DimSpec()}
+    _, reading, left, declared = read(Windows(), axes, torch.ones(2, 16, 24, 3), **ranges)
+    found = [guards.steps(one, reading, declared) for one in left]
+    assert {"h": 4, "w": 4} in found
 
 
 def test_multiples_that_are_declared_are_no_restriction():
