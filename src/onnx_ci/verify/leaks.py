@@ -15,8 +15,9 @@ from onnx_ci.records.result import Finding, finding
 from onnx_ci.verify import graph
 
 _STACK = re.compile(r'File "[^"]+", line \d+|^\s*/?\S+\.py\(\d+\): ', re.MULTILINE)
-_SOURCE_PATH = re.compile(r"(?:^|[\s\"'(=:])(?:[A-Za-z]:[\\/]|/)[^\s\"':]*\.(?:py|pyi|cpp|cc|cu)\b")
-_HOME_PATH = re.compile(r"(?:^|[\s\"'(=:])(?:[A-Za-z]:\\|/(?:home|Users|root|tmp|mnt|opt|var|srv|data)/)[^\s\"']+")
+_BEFORE = r"(?:^|[\s\"'(=:]|file://)"  # an address of the web is no path: its slashes are two, or follow a name
+_SOURCE_PATH = re.compile(_BEFORE + r"(?:[A-Za-z]:[\\/]|/(?!/))[^\s\"':]*\.(?:py|pyi|cpp|cc|cu)\b")
+_HOME_PATH = re.compile(_BEFORE + r"(?:[A-Za-z]:\\|/(?:home|Users|root|tmp|mnt|opt|var|srv|data)/)[^\s\"']+")
 
 
 def judge(model: onnx.ModelProto) -> Finding:
