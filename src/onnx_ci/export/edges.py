@@ -11,8 +11,8 @@ import torch
 
 from onnx_ci.export import arguments
 from onnx_ci.export.agreement import differ
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import DeclaredInput, Leaf
 from onnx_ci.records.contract import TensorContract
 from onnx_ci.records.expression import UNKNOWN

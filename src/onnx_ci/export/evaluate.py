@@ -13,9 +13,9 @@ from onnx_ci.artifact import tensors
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays
 from onnx_ci.export.agreement import differ
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.oracle import Oracle, Unoracled
 from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error

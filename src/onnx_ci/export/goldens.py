@@ -10,8 +10,8 @@ import torch
 from onnx_ci.artifact import golden, tensors
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, casefiles
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.numerics.golden import GoldenComparison, compare_golden, judge_golden
 from onnx_ci.records.result import Finding, finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import onnx_ir as ir
@@ -17,69 +17,13 @@ from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.naming import Naming
 from onnx_ci.export.options import Options
-from onnx_ci.export.places import Places
 from onnx_ci.export.shapes import Reading
-from onnx_ci.export.types import Call, Declared, Leaf, NamedInputs, Outputs
+from onnx_ci.export.subject import Graph, Subject
+from onnx_ci.export.types import Leaf
 from onnx_ci.records.expression import UNKNOWN
-from onnx_ci.records.model import ModelSpec
 from onnx_ci.records.result import Finding, finding
-from onnx_ci.records.source_map import SourceMap
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is exported, and on which example.
-
-    Attributes:
-        leaves: Of the example, in the exporter's order.
-        eager: What the module gave for it.
-    """
-
-    spec: ModelSpec
-    module: torch.nn.Module
-    example: NamedInputs
-    call: Call
-    leaves: list[Leaf]
-    eager: Outputs
-    declared: Declared
-    options: Options
-    short: bool
-    places: Places
-
-    @property
-    def tensors(self) -> list[Leaf]:
-        """The leaves that become inputs of the file."""
-        return [leaf for leaf in self.leaves if leaf.is_tensor]
-
-    @property
-    def where(self) -> str:
-        """The model's path in the config."""
-        return f"models.{self.spec.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A finished graph, and how its edges relate to the module.
-
-    Attributes:
-        inputs: For each input of the file, the leaf that it stands for.
-        outputs: For each output of the file, its place among the eager outputs.
-        reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
-        output_shapes: By the file's output name, in the contract's grammar.
-    """
-
-    model: ir.Model
-    inputs: dict[str, Leaf]
-    outputs: dict[str, int]
-    reading: Reading
-    restrictions: list[Restriction]
-    output_shapes: dict[str, list[int | str] | None]
-    source_map: SourceMap
-    strategy: str
-    findings: list[Finding] = field(default_factory=list)
-
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_NO_ROOM = (errno.ENOSPC, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC))  # Windows has no quotas
 Timed = Callable[[str], Any]
 """Enters a stage of the job, as a context manager."""
 

@@ -33,8 +33,8 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.places import Places
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
 from onnx_ci.records.cases import CaseList

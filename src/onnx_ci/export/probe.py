@@ -12,9 +12,9 @@ import numpy as np
 from onnx_ci.artifact import layout
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, cases, guards
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.records.result import Finding, finding, worst
@@ -85,7 +85,7 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     if told and all(one.startswith(_REFUSED) for one in told):
         if undeclared:
             return finding(
-                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too, so the contract has it as a multiple, or leaves it to the module",
+                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: a limit of the module's own",
                 data=data, **at,
             )  # fmt: skip
         return finding(

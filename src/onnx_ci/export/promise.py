@@ -9,8 +9,8 @@ from typing import Any
 from onnx_ci.artifact import layout
 from onnx_ci.errors import UsageError
 from onnx_ci.export import edges, program
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.shapes import declared_range, is_declared
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.records.contract import SCHEMA_VERSION, Contract, DimContract
 from onnx_ci.records.environment import Environment
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
-from onnx_ci.export.graph import Graph, Subject
 from onnx_ci.export.probe import File, feeds
 from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics import latency
 from onnx_ci.records.result import Timing
