@@ -78,6 +78,12 @@ def origin_of(node_name: str, source_map: SourceMap) -> Origin | None:
     return next((origin for origin in source_map.values.values() if origin.node == node_name), None)
 
 
+def first_of(operator: str, model: onnx.ModelProto) -> str:
+    """The name of the first node of an operator as ONNX Runtime writes it, "my.ops:Foo(1)"; empty where none is."""
+    domain, _, name = operator.partition("(")[0].rpartition(":")
+    return next((node.name for node in all_nodes(model) if (node.domain, node.op_type) == (domain, name)), "")
+
+
 def origins_by_node(source_map: SourceMap) -> Mapping[str, Origin]:
     """Origins by the name of the node."""
     return {origin.node: origin for origin in source_map.values.values() if origin.node}

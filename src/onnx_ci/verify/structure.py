@@ -91,7 +91,7 @@ def not_opened(fault: RuntimeFault, provider: str, model: onnx.ModelProto, sourc
         what, hint = _NOT_THE_FILE[fault.kind]
         message = f"{what} on {provider}, so the file was not opened: {fault.message}"
         return finding("structure.load", "error", layout.MODEL, message, hint=hint)
-    origin = graph.origin_of(fault.node, source_map)
+    origin = graph.origin_of(fault.node or graph.first_of(fault.operator, model), source_map)
     place = {"file": origin.file, "line": origin.line} if origin and origin.file else {}
     data = {"kind": fault.kind, "operator": fault.operator, "node": fault.node}
     if fault.kind != "no-kernel":
