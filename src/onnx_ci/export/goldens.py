@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from onnx_ci.artifact import golden, tensors
+from onnx_ci.artifact.golden import Golden
+from onnx_ci.artifact.layout import ArtifactError
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, casefiles
 from onnx_ci.export.state import preserved
@@ -19,11 +22,15 @@ from onnx_ci.records.result import Finding, finding
 def judge(subject: Subject, graph: Graph, folder: Path) -> list[Finding]:
     """Runs the module on the stored inputs; a golden of other inputs or outputs is left to `verify`, which calls it
     stale.
-
-    Raises:
-        ArtifactError: The golden can't be read.
     """
-    stored = golden.read(folder)
+    try:
+        return _compared(subject, graph, folder, golden.read(folder))
+    except ArtifactError as error:
+        message = f"the golden can't be read: {str(error).replace(f'{folder}{os.sep}', '')}"
+        return [finding("golden.unreadable", "error", "PyTorch", message, hint=error.hint)]
+
+
+def _compared(subject: Subject, graph: Graph, folder: Path, stored: Golden) -> list[Finding]:
     found: list[GoldenComparison] = []
     for case in stored.cases:
         where = folder / f"test_data_set_{case.index}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, 
         try:
             comparisons += _compare(session, folder / f"test_data_set_{case.index}", case, spec, who)
         except ArtifactError as error:
-            message = f"{case.name}: the golden can't be read: {error}"
+            message = f"{case.name}: the golden can't be read: {str(error).replace(f'{folder}{os.sep}', '')}"
             problems.append(finding("golden.unreadable", "error", name, message, hint=error.hint))
         except RuntimeFault as fault:
             problems.append(_stopped(fault, case.name, name))
