@@ -171,7 +171,10 @@ def _judge_environment(result: Result, leg: Leg, more: Sequence[Finding]) -> Res
         *(lock.compare(leg.lock, result.environment, needed) if leg.lock.files else []),
     ]
     locks = [LockFile(path=path, sha256=digest) for path, digest in sorted(leg.lock.files.items())]
-    findings = [*found, *result.findings, *more]
+    # A package that is not there is why the work broke off; it is no fault of ours then.
+    explained = any(entry.rule == "environment.missing" and entry.status == "error" for entry in found)
+    own = [entry for entry in result.findings if not (explained and entry.rule == "environment.internal")]
+    findings = [*found, *own, *more]
     return replace(
         result,
         findings=findings,
