@@ -1,0 +1,21 @@
+"""A case of nine rows, where four are declared at most."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()
+
+
+def cases():
+    return [(f"batch of {size}", {"x": torch.ones(size, 6) / size}) for size in (3, 9)]

@@ -1,0 +1,17 @@
+"""Two outputs are declared and given."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.linear(x), x * 2
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()

@@ -1,0 +1,21 @@
+"""A child process ends badly; the worker itself does not."""
+
+import subprocess
+import sys
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def build():
+    torch.manual_seed(0)
+    subprocess.run([sys.executable, "-c", "import os; os.abort()"], check=False)
+    return Model().eval()

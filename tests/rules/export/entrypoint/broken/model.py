@@ -1,0 +1,18 @@
+"""The function that builds the module raises."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def build():
+    torch.manual_seed(0)
+    torch.load("weights.pt", weights_only=True)
+    return Model().eval()

@@ -1,0 +1,17 @@
+"""The same place with an operator that has one."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x):
+        return torch.special.erf(self.linear(x))
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()

@@ -1,0 +1,19 @@
+"""The bucket is looked up among borders."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        borders = torch.arange(1, 20, dtype=x.dtype) / 10
+        return (x[..., None] >= borders).sum(-1)
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()
+
+
+def cases():
+    ordinary = torch.rand(3, 6, generator=torch.Generator().manual_seed(1))
+    return [("ordinary", {"x": ordinary}), ("special", {"x": torch.arange(1.0, 19.0).reshape(3, 6) / 10})]

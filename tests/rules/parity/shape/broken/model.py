@@ -1,0 +1,19 @@
+"""Half of a size as a Python float: the user's second case comes out in the size of the first."""
+
+import torch
+from torch.nn import functional as F
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        height, width = int(x.shape[2] * 0.5), int(x.shape[3] * 0.5)
+        return F.interpolate(x, size=(height, width))
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()
+
+
+def cases():
+    return [(f"{high} by {wide}", {"x": torch.ones(1, 2, high, wide)}) for high, wide in ((16, 12), (10, 18))]

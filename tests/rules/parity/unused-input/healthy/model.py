@@ -1,0 +1,17 @@
+"""Two inputs with effect."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 5)
+
+    def forward(self, x, unused):
+        return self.linear(x) + unused.sum()
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()
