@@ -63,6 +63,7 @@ def run(
         base=base,
         comment=comment,
         author=author,
+        planned_only=True,
         env=environment,
         stdout=sys.stdout,
     )

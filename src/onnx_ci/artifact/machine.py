@@ -28,7 +28,7 @@ def describe(lock: LockSpec | None = None) -> Environment:
     return Environment(
         onnx_ci=__version__,
         python=platform.python_version(),
-        platform=platform.platform(),
+        platform=system(),
         cpu=cpu_model(),
         cores=usable_cores(),
         gpu=gpu_name(),
@@ -37,6 +37,12 @@ def describe(lock: LockSpec | None = None) -> Environment:
         markers=markers(),
         locks=[LockFile(path=path, sha256=digest) for path, digest in sorted((lock.files if lock else {}).items())],
     )
+
+
+def system() -> str:
+    """System, processor family and C library; not the kernel's build, which says more of the host than of a number."""
+    library = "".join(platform.libc_ver())
+    return "-".join(filter(None, (platform.system(), platform.machine(), library)))
 
 
 def packages() -> dict[str, str]:

@@ -39,6 +39,7 @@ def run(
     stdout: TextIO,
     config: str = "",
     author: str = comments.AUTHOR,
+    planned_only: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ExitCode:
     """Merges the results in `out` and reports them.
@@ -52,12 +53,13 @@ def run(
         stdout: Where the table and the workflow commands go.
         config: Path of the config file in the repository; "" for the plan's.
         author: Whose comment it is: another one than the workflow's own where the token is an app's or a person's.
+        planned_only: See `merge.merge`.
         sleep: Waits before a repeated call; handed in for tests.
 
     Raises:
         OnnxCiError: The report can't be written.
     """
-    report, planned = _merged(out, plan, base)
+    report, planned = _merged(out, plan, base, planned_only)
     event = context.event(env)
     here = context.context(env, event, config=_config(config, planned))
 
@@ -78,7 +80,7 @@ def run(
     return ExitCode(report.exit_code)
 
 
-def _merged(out: Path, plan: Path | None, base: Path | None) -> tuple[Report, Plan | None]:
+def _merged(out: Path, plan: Path | None, base: Path | None, planned_only: bool) -> tuple[Report, Plan | None]:
     found = read.results(out / "results")
     problems, planned = list(found.problems), None
     notes: list[str] = []
@@ -90,7 +92,7 @@ def _merged(out: Path, plan: Path | None, base: Path | None) -> tuple[Report, Pl
     environments = None
     if base:
         environments, notes = read.environments(base)
-    return merge(found.results, planned, problems, environments, notes), planned
+    return merge(found.results, planned, problems, environments, notes, planned_only=planned_only), planned
 
 
 def _config(given: str, planned: Plan | None) -> str:

@@ -21,6 +21,8 @@ def merge(
     problems: Sequence[str],
     base: Mapping[str, Environment] | None = None,
     notes: Sequence[str] = (),
+    *,
+    planned_only: bool = False,
 ) -> Report:
     """Merges results into a report, sorted by model and target ("export" first).
 
@@ -33,14 +35,17 @@ def merge(
         problems: Why something could not be read, a sentence each.
         base: What the base's artifacts were made with, by label; None without a base.
         notes: What to know besides.
+        planned_only: Leave out what the plan does not name, as left by an earlier run with other models in the same
+            folder; else it counts too, since a plan must not hide what broke.
     """
     legs = {(label(leg.model, leg.variant), leg.target): leg for leg in (plan.legs if plan else [])}
-    kept, doubled = _unique(results)
+    unplanned = [result for result in results if plan and _key(result) not in legs]
+    kept, doubled = _unique([one for one in results if not planned_only or one not in unplanned])
     judged = [_judged(result, legs.get(_key(result))) for result in kept]
     missing = sorted((leg for key, leg in legs.items() if key not in {_key(one) for one in judged}), key=_order)
     all_problems = [*problems, *doubled, *_other_bytes(judged), *_nothing(judged, plan)]
     code = _exit_code(judged, missing, all_problems)
-    all_notes = [*notes, *_notes(judged, plan)]
+    all_notes = [*notes, *_strangers(unplanned, left_out=planned_only), *_notes(judged, plan)]
     versions, changed = _changes(judged, base or {})
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -115,15 +120,23 @@ def _nothing(judged: Sequence[Result], plan: Plan | None) -> list[str]:
     return ["There is no result at all, and no plan that says that none was expected."] if not (judged or plan) else []
 
 
+def _strangers(unplanned: Sequence[Result], *, left_out: bool) -> list[str]:
+    names = ", ".join(f"{model} on {target}" for model, target in sorted({_key(result) for result in unplanned}))
+    if not names:
+        return []
+    return [
+        f"Left out, since this run's plan does not name it: {names}."
+        if left_out
+        else f"{names}: the plan does not name it."
+    ]
+
+
 def _notes(judged: Sequence[Result], plan: Plan | None) -> list[str]:
     found = []
     if plan and not plan.legs and not judged:
         found.append("No model was touched.")
-    planned = {(_label(leg), leg.target) for leg in plan.legs} if plan else set()
     for one in sorted(judged, key=_order):
         name = f"{_key(one)[0]} on {one.target}"
-        if plan and _key(one) not in planned:
-            found.append(f"{name}: the plan does not name it.")
         if not one.required and one.status in ("fail", "error"):
             found.append(f"{name}: not required, so what it found counts as a warning.")
     return found

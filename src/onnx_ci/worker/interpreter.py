@@ -57,16 +57,16 @@ def find_python(
         found = shutil.which(asked, path=environment.get("PATH"))
         if not found:
             raise UsageError(f"--python {asked}: no such interpreter", hint="Give the path of a Python executable.")
-        return Path(found)
+        return _absolute(found)
     active = environment.get("VIRTUAL_ENV")
     if active:
         for name in ("bin/python", "Scripts/python.exe"):
             if (Path(active) / name).exists():
-                return Path(active) / name
+                return _absolute(Path(active) / name)
     on_path = shutil.which("python", path=environment.get("PATH")) or shutil.which(
         "python3", path=environment.get("PATH")
     )
-    candidates = [Path(found) for found in (on_path, sys.executable) if found]
+    candidates = [_absolute(found) for found in (on_path, sys.executable) if found]
     for candidate in candidates:
         if probe(candidate, modules):
             return candidate
@@ -75,6 +75,11 @@ def find_python(
         f"no interpreter with {' and '.join(modules)} was found (looked at {looked})",
         hint="Activate the environment that your model runs in, or name its interpreter with --python.",
     )
+
+
+def _absolute(python: str | Path) -> Path:
+    """An interpreter's path from any folder; links stay, since a virtual environment is found by its own path."""
+    return Path(os.path.abspath(python))
 
 
 def _has_modules(python: Path, modules: Sequence[str]) -> bool:

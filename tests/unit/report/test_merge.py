@@ -122,3 +122,10 @@ def test_versions_are_compared_with_the_base_of_the_same_model():
 def test_without_a_base_nothing_is_new():
     report = merge([of("pass", "export")], None, [])
     assert (report.versions, report.new, report.base) == ([], [], False)
+
+
+def test_an_earlier_run_in_the_same_folder_is_left_out_where_asked_and_said():
+    report = merge([of("pass"), of("fail", "gpu")], plan(leg()), [], planned_only=True)
+    assert (report.status, report.exit_code) == ("pass", 0)
+    assert [one.target for one in report.results] == ["cpu"]
+    assert any("Left out" in note and "on gpu" in note for note in report.notes)

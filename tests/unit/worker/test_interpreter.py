@@ -70,3 +70,11 @@ def test_user_code_sees_no_token_and_no_channel_to_the_runner():
 
 def test_a_wait_policy_of_the_user_is_kept():
     assert user_environment({"OMP_WAIT_POLICY": "active"})["OMP_WAIT_POLICY"] == "active"
+
+
+def test_a_relative_path_holds_from_any_folder_and_a_link_is_kept(tmp_path, monkeypatch):
+    real = executable(tmp_path / "real" / "python3.11")
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "python").symlink_to(real)
+    monkeypatch.chdir(tmp_path)
+    assert find_python("venv/python", {"PATH": ""}, ["torch"]) == tmp_path / "venv" / "python"
