@@ -63,6 +63,7 @@ lock: $(VENV)/.locked
 	$(COMPILE) --upgrade pyproject.toml requirements/dev.in --constraints requirements/tool.lock \
 		--output-file requirements/dev.lock
 	$(COMPILE) --upgrade --no-deps requirements/weights.in --output-file requirements/weights.lock
+	$(COMPILE) --upgrade requirements/old-pydantic.in --output-file requirements/old-pydantic.lock
 
 clean:
 	rm -rf $(VENV) build dist onnx-ci-out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,6 +29,7 @@ FLOORS = {
     "worker": 4,
     "commands": 5,
     "cli": 6,
+    "__main__": 7,
 }
 USERS_SIDE = {"export", "verify", "runtime", "numerics", "artifact", "records", "errors", "__init__"}
 USERS_FILES = {"worker/serve.py", "worker/watch.py", "worker/__init__.py"}
