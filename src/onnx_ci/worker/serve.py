@@ -118,7 +118,7 @@ class _Watch:
         while not verdict:
             ready = dict(poll.poll(_POLL_SECONDS * 1000))
             if 0 in ready:
-                kill_group(self.pid)
+                self._reap(killed=not self.finished)
                 os._exit(0)
             if self.reading in ready:
                 chunk = os.read(self.reading, 1 << 20)
