@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,11 @@ def seed(number: int) -> None:
 
 @contextlib.contextmanager
 def preserved(module: torch.nn.Module) -> Iterator[dict[str, torch.Tensor]]:
-    """Puts buffers and random generators back at the end; gives the buffers' values at the beginning."""
+    """Puts buffers, attributes and random generators back at the end; gives the buffers' values at the beginning.
+
+    Attributes matter because a cache that forward keeps for the size it saw last would tie an export to that size.
+    """
+    kept = [_Attributes.of(part) for part in module.modules() if not isinstance(part, LazyModuleMixin)]
     buffers = {name: buffer for name, buffer in module.named_buffers() if buffer is not None}
     values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
     state = RandomState.now()
@@ -57,6 +62,36 @@ def preserved(module: torch.nn.Module) -> Iterator[dict[str, torch.Tensor]]:
     finally:
         state.restore()
         restore_buffers(module, buffers, values)
+        for one in kept:
+            one.restore()
+
+
+@dataclass(frozen=True, slots=True)
+class _Attributes:
+    """What hangs on one module beside its parameters and submodules: which buffers it has, and all else."""
+
+    part: torch.nn.Module
+    values: dict[str, Any]
+    contents: dict[str, Any]
+    buffers: dict[str, torch.Tensor | None]
+
+    @classmethod
+    def of(cls, part: torch.nn.Module) -> _Attributes:
+        values = dict(vars(part))
+        contents = {name: value.copy() for name, value in values.items() if type(value) in (dict, list, set)}
+        return cls(part, values, contents, dict(part._buffers))
+
+    def restore(self) -> None:
+        now = vars(self.part)
+        for name in now.keys() - self.values.keys():
+            del now[name]
+        now.update(self.values)
+        for name, before in self.contents.items():
+            held = now[name]
+            held.clear()
+            held.extend(before) if isinstance(held, list) else held.update(before)
+        self.part._buffers.clear()
+        self.part._buffers.update(self.buffers)
 
 
 def restore_buffers(module: torch.nn.Module, buffers: dict[str, torch.Tensor], values: dict[str, torch.Tensor]) -> None:
