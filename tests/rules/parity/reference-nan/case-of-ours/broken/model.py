@@ -1,0 +1,13 @@
+"""The spread of one row is NaN on both sides: a case that nobody here sent."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.std(0)
+
+
+def build():
+    torch.manual_seed(0)
+    return Model().eval()
