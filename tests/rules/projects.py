@@ -13,6 +13,7 @@ An example is a folder ``<stage>/<rule>/[<which>/]`` with ``broken/`` and ``heal
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -131,25 +132,24 @@ class Stage:
     room: Path
     exporters: Workers
     verifiers: Workers
+    known: dict[str | None, tuple[list[Result], Path]] = field(default_factory=dict)
 
     def play(self, project: Path, out: Path, *, before: Path | None = None) -> Played:
         """Exports and judges a project as `onnx-ci run` does, with its hooks."""
         hooks = _hooks(project)
         if before is not None:
             self._enter(before)
-            config = self._config()
-            self._export(config, out / "before")
-            made = out / "before" / "artifacts"
-            stored = out / "golden"
-            for artifact in sorted(made.iterdir()):
-                golden.accept(artifact, stored / artifact.name)
-                _call(hooks, "tamper_golden", stored / artifact.name)
+            self._export(self._config(), out / "before", _digest(before))
+            for artifact in sorted((out / "before" / "artifacts").iterdir()):
+                golden.accept(artifact, out / "golden" / artifact.name)
+                _call(hooks, "tamper_golden", out / "golden" / artifact.name)
         self._enter(project)
         _call(hooks, "prepare", self.room)
         config = self._config()
         if before is not None:
             shutil.copytree(out / "golden", self.room / config.golden_dir)
-        results = self._export(config, out)
+        alone = before is None and not hasattr(hooks, "prepare")
+        results = self._export(config, out, _digest(project) if alone else None)
         folders = self._folders(config, out)
         artifacts = []
         for model in config.models:
@@ -175,9 +175,19 @@ class Stage:
         folders.prepare()
         return folders
 
-    def _export(self, config: Config, out: Path) -> list[Result]:
+    def _export(self, config: Config, out: Path, digest: str | None) -> list[Result]:
+        """Exports what is in the room; equal projects, which differ only in what is done to the artifact, once."""
+        if digest in self.known:
+            results, artifacts = self.known[digest]
+            shutil.copytree(artifacts, out / "artifacts")
+            return list(results)
         folders = self._folders(config, out)
-        return [one.result for one in job.export_models(config, config.models, folders, self.exporters, Quiet())]
+        results = [one.result for one in job.export_models(config, config.models, folders, self.exporters, Quiet())]
+        if digest is not None and (out / "artifacts").is_dir():
+            kept = self.room.with_name("exported") / digest
+            shutil.copytree(out / "artifacts", kept)
+            self.known[digest] = results, kept
+        return list(results)
 
 
 class Quiet:
@@ -210,6 +220,15 @@ def unmet(played: Played, wanted: Sequence[Expected]) -> list[Expected]:
     """The expected findings that did not come."""
     found = list(played.findings())
     return [one for one in wanted if not any(matches(played, leg, finding, one) for leg, finding in found)]
+
+
+def _digest(project: Path) -> str:
+    """Of all that belongs to a project."""
+    digest = hashlib.sha256()
+    for file in sorted(project.rglob("*")):
+        if file.is_file() and not set(_NOT_THE_PROJECTS) & {*file.relative_to(project).parts}:
+            digest.update(f"{file.relative_to(project)}\0{file.stat().st_size}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _hooks(project: Path) -> ModuleType | None:
