@@ -114,4 +114,4 @@ def _code(kind: Kind) -> str:
         return "object"
     if kind.name == "bool":
         return "bool"
-    return f"numpy.{kind.name}" if kind.dtype is not None else f"ml_dtypes.{kind.name}"
+    return f"{'numpy' if hasattr(np, kind.name) else 'ml_dtypes'}.{kind.name}"

@@ -233,12 +233,15 @@ class _Call:
         """Checks the axes that are expressions: those of known dims first, since they make others known."""
         left = self.derived
         while left:
-            ready = [one for one in left if len(one[2].expression.names - self._seen.keys()) <= 1]
-            if not ready:
-                return  # of two dims that stand nowhere else nothing can be said
-            ready.sort(key=lambda one: len(one[2].expression.names - self._seen.keys()))
-            self._computed(*ready[0])
-            left = [one for one in left if one is not ready[0]]
+            # Of two dims that stand nowhere else nothing can be said.
+            next_ = min(left, key=lambda one: (self._unknown(one[2]), len(one[2].expression.names)))
+            if self._unknown(next_[2]) > 1:
+                return
+            self._computed(*next_)
+            left = [one for one in left if one is not next_]
+
+    def _unknown(self, axis: Derived) -> int:
+        return len(axis.expression.names - self._seen.keys())
 
     def _computed(self, name: str, place: int, axis: Derived, size: int) -> None:
         expression = axis.expression

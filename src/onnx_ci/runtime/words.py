@@ -112,10 +112,9 @@ def wrong_range(axis: Named, size: int, came: str = "") -> str:
     message = f"{came or size}, allowed {'is' if dim.min == dim.max else 'are'} {sizes.allowed(dim)}"
     if size == 0:
         return f"{message}; there is nothing to compute: leave the call out"
-    inside = dim.min <= size and (dim.max is None or size <= dim.max)
-    near = sizes.nearest(size, dim)
-    if inside and near:
-        return f"{message}; pad or crop to {' or '.join(map(str, near))}"
+    if dim.min <= size and (dim.max is None or size <= dim.max):
+        near = sizes.nearest(size, dim)
+        return f"{message}; pad or crop to {' or '.join(map(str, near))}" if near else message
     if dim.min == dim.max:
         return message
     if dim.max is not None and size > dim.max:
