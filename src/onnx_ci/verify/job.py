@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import onnx
 
@@ -22,7 +22,19 @@ from onnx_ci.records.messages import VerifyRequest
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Finding, OutputFigures, Result, Timing, finding, label, worst
 from onnx_ci.records.source_map import SourceMap
-from onnx_ci.verify import bench, dataflow, golden, graph, parity, placement, profile, signature, structure
+from onnx_ci.verify import (
+    bench,
+    dataflow,
+    golden,
+    graph,
+    parity,
+    placement,
+    profile,
+    refusal,
+    signature,
+    structure,
+    validated,
+)
 from onnx_ci.verify.session import (
     CPU,
     PlacedNode,
@@ -147,7 +159,12 @@ def _contract(job: _Job) -> None:
         if job.model is None or job.contract is None:
             job.skip("contract.names", job.blocked or f"{layout.CONTRACT} can't be read")
             return
-        job.findings += signature.judge(job.model, job.contract, job.request.job.model)
+        declared = job.request.job.model
+        job.findings += signature.judge(job.model, job.contract, declared)
+        at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
+        found = refusal.judge(job.model, job.contract, job.session)
+        found += [validated.judge(job.artifact, job.contract, job.cases.cases)] if job.cases else []
+        job.findings += [replace(one, **at) if one.status in ("fail", "warn") else one for one in found]
 
 
 def _parity(job: _Job) -> parity.Verdict | None:

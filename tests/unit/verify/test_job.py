@@ -15,7 +15,7 @@ from onnx_ci.artifact import golden, layout
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records import codec
 from onnx_ci.records.messages import VerifyRequest
-from onnx_ci.records.model import InputSpec, JobSpec, LatencySpec, TargetSpec
+from onnx_ci.records.model import DimSpec, InputSpec, JobSpec, LatencySpec, TargetSpec
 from onnx_ci.records.result import STAGES, Finding, Result
 from onnx_ci.verify.job import verify
 
@@ -87,7 +87,8 @@ def test_latency_keeps_every_sample_with_its_conditions(healthy: Artifact) -> No
 
 def test_findings_do_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
     cases = [linear_case(), *(linear_case(f"c{n}", n, "boundary") for n in range(1, 40))]
-    result = run(write_artifact(tmp_path / "a", cases=cases))
+    job = linear_job(dims={"batch": DimSpec(min=1, max=64, example=2)})
+    result = run(write_artifact(tmp_path / "a", cases=cases, job=job), job)
     assert result.status == "pass"
     assert max(Counter(one.rule for one in result.findings).values()) <= 2
 
@@ -140,6 +141,7 @@ def test_a_missing_provider_is_an_error_and_nothing_is_measured(healthy: Artifac
     found = statuses(result)
     assert {rule for rule, status in found.items() if status == "skip"} == {
         "structure.load",
+        "contract.refusal",
         "parity.run",
         "golden.missing",
         "latency.measured",

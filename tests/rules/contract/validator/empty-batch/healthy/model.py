@@ -1,0 +1,16 @@
+"""No empty batch is sent."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def build():
+    return Model().eval()
+
+
+def cases():
+    return [("three", {"x": torch.ones(3, 5)}), ("few", {"x": torch.ones(1, 5)})]
