@@ -7,8 +7,8 @@ into before it fails, because healthy rewrites do get there:
 - a constant that was computed beforehand and is stored in float32 (a table of positions, weights of a resize) is 1e-8
   off; so a difference within what the original itself rounds in its own dtype passes where one of the two modules
   stores tensors that the other lacks, and warns where neither does;
-- at a tie, a half or a threshold the last digit decides: if both modules agree once the input is moved a little, it
-  warns;
+- at a tie, a half or a threshold the last digit decides: if both modules agree once the input is moved a little, or
+  differ only where the original's own sort, top-k or argmax has equals to choose from, it warns;
 - where the original has no finite value and the adapted one has (a wholly masked row), it warns; never the other way.
 """
 
@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from onnx_ci.errors import OnnxCiError
-from onnx_ci.export import arguments
-from onnx_ci.export.gaps import Gap, as_tensor, gap, match
+from onnx_ci.export import arguments, order
+from onnx_ci.export.gaps import Gap, as_tensor, gap, match, real
 from onnx_ci.export.gradients import Verdict
 from onnx_ci.export.oracle import Unoracled, lift
 from onnx_ci.export.side import Side
@@ -133,7 +133,19 @@ class Forward:
         if self._agree_beside(inputs, pair, max(rounding, seen.limit)):
             why = "both agree once the input is moved a little: a tie, a half or a threshold"
             return Verdict("warn", name, seen, why)
+        if not ran.coarse and self._is_order(inputs, ran, pair, seen.limit):
+            return Verdict("warn", name, seen, "values tie where they are put in order, and either order is right")
         return Verdict("fail", name, seen)
+
+    def _is_order(self, inputs: NamedInputs, ran: Ran, pair: tuple[int, int], limit: float) -> bool:
+        one, other = as_tensor(ran.original.values[pair[0]]), as_tensor(ran.adapted.values[pair[1]])
+        assert one is not None
+        assert other is not None
+        apart = (real(one).double() - real(other).double()).abs() > limit
+        try:
+            return order.explains(self._original, inputs, pair[0], one, apart, limit)
+        except Unoracled:
+            return False
 
     def _rounding(self, inputs: NamedInputs, ran: Ran, pair: tuple[int, int]) -> float:
         """What the original in its own dtype is off, four times; 0 where that can't be told."""
