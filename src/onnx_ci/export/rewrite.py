@@ -135,7 +135,10 @@ def _agreement(rule: str, what: str, aspect: Aspect, swept: Sweep, name: str) ->
             f"{what} agree with those of {name} {how} on {aspect.count} inputs; the largest difference: {figure}{why}"
         )
         return finding(rule, "pass", "", f"{said}. {PROVES}", data=data)
-    hint = _STOPPED if rule.endswith("gradients") else _CHANGED if worst.status == "fail" else _LOOK
+    if not rule.endswith("gradients"):
+        hint = _CHANGED if worst.status == "fail" else _LOOK
+    else:
+        hint = "The outputs differ already: look there first." if swept.values.worst.status == "fail" else _STOPPED
     said = f"{what} are not those of {name} {how}: {figure}{why}"
     return finding(rule, worst.status, worst.subject, said, hint=hint, data=data)
 
@@ -159,7 +162,7 @@ def _parameters(swept: Sweep) -> Finding:
         said += ", and the outputs agree all the same, as after folding a norm: their gradients are not compared"
         return finding(rule, "warn", worst.name, "; ".join([said, *apart]), hint=_LOOK, data=data)
     if not held.parameters:
-        said = "no parameter is shared by name and shape, or by value"
+        said = "no parameter is shared by name and shape, or by value" if apart else "neither module has parameters"
         return finding(rule, "skip", "", "; ".join([said, *apart]), data=data)
     said = f"{len(held.parameters)} parameters are shared, with equal values"
     return finding(rule, "pass", "", f"{'; '.join([said, *apart])}. {PROVES}", data=data)

@@ -74,8 +74,7 @@ class Sweep:
         self.left_out = 0
         if not self._groups:
             why = self._original.no_oracle or self._adapted.no_oracle
-            none = "the two modules share no parameter of equal name, shape and value"
-            self.parameters.skip(why or none)
+            self.parameters.skip(why or "the two modules share no parameter of equal value")
 
     @property
     def compared(self) -> list[Ran]:

@@ -20,8 +20,11 @@ _IMAGE_AXES = 3
 
 
 def known(promised: Declared, example: RunCase, user: Sequence[RunCase]) -> list[RunCase]:
-    """The user's cases, or the example where there is none, and the cases at the edges of what is declared."""
-    own = list(user) or [example]
+    """The user's cases, or the example where there is none, and the cases at the edges of what is declared.
+
+    A case that contradicts the declaration is left to the rule that says so.
+    """
+    own = [case for case in user if not case.problems] or [example]
     ranges = {
         name: (declared_range(dim).least, declared_range(dim).most)
         for name, dim in promised.dims.items()

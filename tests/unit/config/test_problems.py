@@ -328,3 +328,16 @@ def test_problems_are_shown_without_what_a_terminal_would_act_on():
 def test_a_problem_without_a_line_is_shown_without_one():
     error = ConfigError("f.toml", [Problem(path=(), message="is empty")])
     assert str(error) == "f.toml: is empty"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said", "hint"),
+    [
+        ("modle.py:original", '"modle.py": no such file', 'did you mean "model.py"?'),
+        ("model.py", 'expected "path.py:function" or "package.module:function", got "model.py"', ""),
+        ("../other.py:original", '"../other.py" leaves the project', "it must lie below the folder of the config file"),
+    ],
+)
+def test_a_reference_is_looked_for_like_an_entrypoint(problems, reference, said, hint):
+    (problem,) = problems(f'{SHORT}reference = "{reference}"')
+    assert (show_path(problem.path), problem.message, problem.hint) == ("models.m.reference", said, hint)
