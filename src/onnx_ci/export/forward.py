@@ -23,7 +23,7 @@ import torch
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.export import arguments, order
 from onnx_ci.export.gaps import Gap, as_tensor, gap, match, real
-from onnx_ci.export.gradients import Verdict
+from onnx_ci.export.gradients import ROUNDING, Verdict
 from onnx_ci.export.oracle import Unoracled, lift
 from onnx_ci.export.side import Side
 from onnx_ci.export.types import NamedInputs, Outputs, RunCase
@@ -33,7 +33,6 @@ FLOOR = 1e-12
 """Of the largest input, at least 1: for outputs that are zero but for rounding."""
 _COARSE = {torch.float16: 5e-2, torch.bfloat16: 2e-1}
 _COARSE_DEFAULT = 1e-3
-_ROUNDING = 4.0
 _MOVES = 2
 _MOVED = 1e-3
 
@@ -156,7 +155,7 @@ class Forward:
         if value is None or exact is None or value.shape != exact.shape or value.is_complex() != exact.is_complex():
             return 0.0
         found = gap(exact, value, 0.0, 0.0)
-        return _ROUNDING * found.figure if found.peak else 0.0
+        return ROUNDING * found.figure if found.peak else 0.0
 
     def _agree_beside(self, inputs: NamedInputs, pair: tuple[int, int], allowed: float) -> bool:
         """Whether the two agree in this output at inputs a little away, all of them."""

@@ -32,6 +32,8 @@ _RESOLVED = 1e-4
 _STEP = 1e-5
 """Of the largest magnitude of what is moved: with float64, right to some eight digits on smooth functions."""
 _CLEAR = 0.2
+ROUNDING = 4.0
+"""How many times what the original rounds in its own dtype a stored constant may bring about."""
 
 Named = dict[str, torch.Tensor]
 
@@ -86,8 +88,11 @@ def of_inputs(original: Side, point: Point, first: Gradients, second: Gradients,
 
         return _change(original, point, arguments.rebuild(point.inputs, move))
 
+    def own() -> Mapping[str, Gradient]:
+        return original.own_gradients(point.inputs, point.weights).inputs
+
     held = {path: lift(value) for path, value in arguments.paths(point.inputs).items() if path in first.inputs}
-    return _judge(first.inputs, second.inputs, held, evaluate, stored=stored)
+    return _judge(first.inputs, second.inputs, held, evaluate, own if stored else None)
 
 
 def of_parameters(
@@ -118,8 +123,16 @@ def of_parameters(
         with original.moved(dict(distinct.values()), size):
             return _change(original, point, point.inputs)
 
+    def own() -> Mapping[str, Gradient]:
+        found = original.own_gradients(point.inputs, point.weights).parameters
+        return (
+            {name: _sum(held, found, [pair.original for pair in group]) for name, group in names.items()}
+            if found
+            else {}
+        )
+
     values = {name: held[group[0].original].detach() for name, group in names.items()}
-    return _judge(mine, theirs, values, evaluate, stored=stored)
+    return _judge(mine, theirs, values, evaluate, own if stored else None)
 
 
 def _judge(
@@ -127,9 +140,9 @@ def _judge(
     second: Mapping[str, Gradient],
     held: Mapping[str, torch.Tensor],
     evaluate: Callable[[Named, float], float],
-    *,
-    stored: bool,
+    own: Callable[[], Mapping[str, Gradient]] | None,
 ) -> Verdict:
+    """`own` gives the original's gradients in its own dtype, where stored constants may explain a difference."""
     missing = [name for name, value in first.items() if _present(value) and second[name] is None]
     extra = [name for name, value in second.items() if _present(value) and first[name] is None]
     common = {name: (value, second[name]) for name, value in first.items() if value is not None}
@@ -147,9 +160,14 @@ def _judge(
         return _cut(missing, extra) if missing or extra else Verdict("pass", worst, seen)
     if seen.kind != "beyond":
         return Verdict("warn", worst, seen, "not finite in one of the two: there is no derivative to hold to")
-    if all(one.figure <= max(one.limit, _RESOLVED * max(one.peak, _RESOLVED * top)) for one in gaps.values()):
-        if stored:
-            return Verdict("pass", worst, seen, "as constants explain that one of the two stores in a lower precision")
+    small = {name: max(one.limit, _RESOLVED * max(one.peak, _RESOLVED * top)) for name, one in gaps.items()}
+    if own is not None:
+        rounded = own()
+        for name, value in mine.items():
+            small[name] = max(small[name], _rounding(value, rounded.get(name)))
+    if all(one.figure <= small[name] for name, one in gaps.items()):
+        if own is not None:
+            return Verdict("pass", worst, seen, "as tensors explain that one of the two stores in its own dtype")
         return Verdict("warn", worst, seen, "more than another order of the same operations explains")
     return _arbitrate(worst, seen, mine, theirs, held, evaluate)
 
@@ -164,9 +182,10 @@ def _arbitrate(
 ) -> Verdict:
     """Asks the original's own finite differences, along the direction in which the gradients differ."""
     directions = {name: value - theirs[name] for name, value in mine.items()}
-    largest = max(float(value.abs().max()) for value in directions.values() if value.numel())
-    directions = {name: value / largest for name, value in directions.items()}
-    reach = max((float(value.abs().max()) for value in held.values() if value.numel()), default=1.0)
+    sizes = {name: float(value.abs().max()) for name, value in directions.items() if value.numel()}
+    first = max(sizes, key=sizes.__getitem__)
+    directions = {name: value / sizes[first] for name, value in directions.items()}
+    reach = float(held[first].abs().max())
     ours, other = inner(mine, directions), inner(theirs, directions)
     apart = abs(ours - other)
     try:
@@ -208,6 +227,11 @@ def _some(names: Sequence[str]) -> str:
 
 def _present(value: Gradient) -> bool:
     return value is not None and bool((value != 0).any())
+
+
+def _rounding(exact: torch.Tensor, own: Gradient) -> float:
+    """What the original's gradient in its own dtype is off, four times; 0 where that can't be told."""
+    return ROUNDING * gap(exact, own, 0.0, 0.0).figure if own is not None and own.shape == exact.shape else 0.0
 
 
 def _sum(held: Mapping[str, torch.Tensor], found: Mapping[str, Gradient], names: Sequence[str]) -> Gradient:

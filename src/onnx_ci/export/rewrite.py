@@ -160,9 +160,11 @@ def _parameters(swept: Sweep) -> Finding:
             hint = "Build both modules from the same checkpoint, or from the same seed."
             return finding(rule, "fail", worst.name, "; ".join([said, *apart]), hint=hint, data=data)
         said += ", and the outputs agree all the same, as after folding a norm: their gradients are not compared"
-        return finding(rule, "warn", worst.name, "; ".join([said, *apart]), hint=_LOOK, data=data)
+        if any(one.learned for one in held.changed):
+            return finding(rule, "warn", worst.name, "; ".join([said, *apart]), hint=_LOOK, data=data)
+        apart = [said, *apart]
     if not held.parameters:
-        said = "no parameter is shared by name and shape, or by value" if apart else "neither module has parameters"
+        said = "no parameter is shared by name, shape and value" if apart else "neither module has parameters"
         return finding(rule, "skip", "", "; ".join([said, *apart]), data=data)
     said = f"{len(held.parameters)} parameters are shared, with equal values"
     return finding(rule, "pass", "", f"{'; '.join([said, *apart])}. {PROVES}", data=data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -31,6 +31,7 @@ class Changed:
     name: str
     largest: float
     at: list[int]
+    learned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def match(original: torch.nn.Module, adapted: torch.nn.Module) -> Shared:
     return Shared(
         parameters=learned,
         buffers=len(pairs) - len(learned),
-        changed=changed,
+        changed=[replace(one, learned=one.name in learned_first | learned_second) for one in changed],
         only_original=[name for name in rest_first if name not in matched_first],
         only_adapted=[name for name in rest_second if name not in matched_second],
     )

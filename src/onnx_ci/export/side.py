@@ -95,33 +95,57 @@ class Side:
 
     def gradients(self, inputs: NamedInputs, weights: Mapping[int, torch.Tensor]) -> Gradients:
         """The gradients of ``sum(output * weight)`` over the outputs at these positions, in float64."""
-        assert self.oracle is not None
+        oracle = self.oracle
+        assert oracle is not None
+        return self._gradients(inputs, weights, oracle.module, oracle.lifted, lift)
+
+    def own_gradients(self, inputs: NamedInputs, weights: Mapping[int, torch.Tensor]) -> Gradients:
+        """The same in the module's own dtype, on a copy; an error where it can't be copied."""
+        try:
+            module = copy.deepcopy(self.module).eval()
+        except Exception as error:
+            return Gradients(error=str(error))
+
+        @contextlib.contextmanager
+        def plain(call: Call) -> Iterator[Call]:
+            with preserved(module):
+                yield call
+
+        return self._gradients(inputs, weights, module, plain, lambda value: value)
+
+    def _gradients(
+        self,
+        inputs: NamedInputs,
+        weights: Mapping[int, torch.Tensor],
+        module: torch.nn.Module,
+        ready: Callable[[Call], contextlib.AbstractContextManager[Call]],
+        cast: Callable[[torch.Tensor], torch.Tensor],
+    ) -> Gradients:
         leaves: dict[str, torch.Tensor] = {}
 
         def leaf(path: str, value: Any) -> Any:
             if not isinstance(value, torch.Tensor) or not inexact(value):
                 return value
-            leaves[path] = lift(value.detach()).clone().requires_grad_()
+            leaves[path] = cast(value.detach()).clone().requires_grad_()
             return leaves[path].clone()  # forward may write to what it is given, and no leaf lets itself be written to
 
         call = self.bind(arguments.rebuild(inputs, leaf))
-        learned = {name: value for name, value in tensors(self.oracle.module).items() if inexact(value)}
+        learned = {name: value for name, value in tensors(module).items() if inexact(value)}
+        wanted = [*leaves.values(), *learned.values()]
+        found: Sequence[Gradient] = [None] * len(wanted)
         try:
-            with _learning(learned.values()), self.oracle.lifted(call) as lifted, torch.enable_grad():
-                given = arguments.collect(self.oracle.module(*lifted.args, **lifted.kwargs))
+            with _learning(learned.values()), ready(call) as made, torch.enable_grad():
+                given = arguments.collect(module(*made.args, **made.kwargs))
                 open_ = {at: given.values[at] for at in weights if given.values[at].requires_grad}
-                wanted = [*leaves.values(), *learned.values()]
-                found: Sequence[Gradient] = [None] * len(wanted)
                 if open_:
                     total = torch.stack([_inner(value, weights[at]) for at, value in open_.items()]).sum()
                     found = torch.autograd.grad(total, wanted, allow_unused=True)
         except Exception as error:  # whatever the user's code raises when gradients are on
             said = str(error).strip().splitlines()
             return Gradients(error=f"{type(error).__name__}: {said[0] if said else ''}".rstrip(": "))
-        count = len(leaves)
         return Gradients(
-            inputs=dict(zip(leaves, found[:count], strict=True)),
-            parameters=dict(zip(learned, found[count:], strict=True)),
+            inputs=dict(zip(leaves, found[: len(leaves)], strict=True)),
+            parameters=dict(zip(learned, found[len(leaves) :], strict=True)),
             cut=[at for at in weights if at not in open_],
         )
 

@@ -310,6 +310,32 @@ def positions_beforehand():
     return module
 
 
+def turned(table):
+    return Do(lambda self, x: self.lin(x) * table(self, x.shape[1]), lin=linear)
+
+
+def rotated():
+    return turned(lambda self, steps: (3000 + angles(steps)).sin())
+
+
+def rotated_beforehand():
+    module = turned(lambda self, steps: self.table[:steps])
+    module.register_buffer("table", (3000 + angles(700)).sin())
+    return module
+
+
+def cached():
+    module = turned(lambda self, steps: self.table[:steps].clamp(-1, 1))
+    module.register_buffer("table", (3000 + angles(700)).sin() * 1.0)
+    return module
+
+
+def cached_otherwise():
+    module = cached()
+    module.register_buffer("table", torch.cat([module.table[:650], torch.full((50, 8), 9.0)]))
+    return module
+
+
 def many_steps():
     return [("long", {"x": torch.randn(1, 600, 8, generator=torch.Generator().manual_seed(0))})]
 
