@@ -56,12 +56,17 @@ def test_an_example_model_is_in_eval_mode_and_answers_its_cases_twice_alike(name
             assert same(built(**inputs), built(**inputs))
 
 
-@pytest.mark.parametrize(("height", "width"), [(48, 64), (90, 50), (50, 50), (32, 36)])
-def test_the_static_ratio_pool_is_its_original_at_that_size(height: int, width: int):
+@pytest.mark.parametrize(
+    ("height", "width", "short", "grid"),
+    [(48, 64, 4, (4, 5)), (90, 50, 4, (7, 4)), (50, 50, 4, (4, 4)), (32, 36, 4, (4, 4)), (48, 60, 2, (2, 2))],
+)
+def test_the_static_ratio_pool_is_its_original_at_that_size(height: int, width: int, short: int, grid: tuple[int, int]):
     ratio_pool = load("ratio_pool/model.py")
     images = torch.rand(2, 3, height, width, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        assert same(ratio_pool.build(height, width)(images), ratio_pool.original()(images))
+        made = ratio_pool.build(height, width, short)(images)
+        assert tuple(made.shape[2:]) == grid
+        assert same(made, ratio_pool.original(short)(images))
 
 
 def test_the_trained_weights_see_the_face_of_the_photograph_where_it_is():

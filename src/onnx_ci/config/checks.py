@@ -35,6 +35,8 @@ def check(root: Root, folder: FilePath, *, today: datetime.date, cut: set[str]) 
 
 def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, *, whole: bool) -> Iterator[Problem]:
     yield from _fault((*at, "entrypoint"), paths.entrypoint_fault(folder, model.entrypoint))
+    if model.reference is not None:
+        yield from _fault((*at, "reference"), paths.function_fault(folder, model.reference))
     for index, cases in enumerate(model.cases):
         yield from _fault((*at, "cases", index), paths.cases_fault(folder, cases))
     for index, file in enumerate(model.preprocessing):

@@ -78,6 +78,7 @@ def _model(name: str, model: schema.Model, source: Source) -> ModelSpec:
         name=name,
         entrypoint=model.entrypoint,
         kwargs=model.kwargs,
+        reference=model.reference,
         input_names=model.input_names,
         outputs=model.outputs,
         cases=model.cases,

@@ -133,9 +133,9 @@ class Model(Table):
     )
     reference: v.Text | None = Field(
         default=None,
-        description="The module before it was adapted for export.",
+        description="The function that builds the module before it was adapted for export. Both are compared in "
+        "float64: outputs, input gradients, gradients of shared parameters. It gets those kwargs that it takes.",
         examples=["models/classifier.py:original"],
-        json_schema_extra=LATER,
     )
     input_names: v.Names | None = Field(
         default=None,

@@ -100,7 +100,7 @@ def boundary_cases(
 
 def _boundary(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:
     items = {item.path: item for item in promised.inputs}
-    seen = {path: _seen(path, [case for case in user if not case.problems]) for path in items}
+    seen = {path: seen_values(path, [case for case in user if not case.problems]) for path in items}
     rng = _generator(plan.name, *map(str, plan.dims.values()))
 
     def change(path: str, leaf: Any) -> Any:
@@ -113,7 +113,8 @@ def _boundary(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequenc
     return RunCase(plan.name, "boundary", plan.why, arguments.rebuild(base.inputs, change), plan.dims)
 
 
-def _seen(path: str, user: Sequence[RunCase]) -> list[values.Seen]:
+def seen_values(path: str, user: Sequence[RunCase]) -> list[values.Seen]:
+    """What the user's cases have at a path."""
     leaves = [(arguments.paths(case.inputs).get(path), case.dims) for case in user]
     return [values.Seen(leaf, dims) for leaf, dims in leaves if isinstance(leaf, torch.Tensor)]
 

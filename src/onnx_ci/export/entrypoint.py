@@ -44,6 +44,24 @@ def load(spec: ModelSpec, root: Path) -> Entrypoint:
     )
 
 
+def reference(spec: ModelSpec, root: Path) -> torch.nn.Module:
+    """Builds the module that was there before it was adapted, with those of the model's settings that its function has.
+
+    Raises:
+        UsageError: No such file, module or function, or something else than an nn.Module came back.
+        OnnxCiError: The user's code raised; `where` is the user's line.
+    """
+    where = f"models.{spec.name}.reference"
+    target, name = usercode.split(spec.reference or "")
+    if not name:
+        hint = "Write path.py:function or package.module:function."
+        raise UsageError(f"{spec.reference} names no function", where=where, hint=hint)
+    module, file = usercode.load(target, root, where=where)
+    function = usercode.function(module, file, name, where=where)
+    made = usercode.run(function, root, where=where, name=name, **usercode.accepted(function, spec.kwargs))
+    return _check(made, f"{name}()", where)
+
+
 def _export_kwargs(function: Any, root: Path, where: str) -> dict[str, Any]:
     if function is None:
         return {}

@@ -26,6 +26,7 @@ from onnx_ci.export import (
     probe,
     program,
     promise,
+    rewrite,
     save,
     state,
     stops,
@@ -53,10 +54,14 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     target = Path(request.artifact)
     shutil.rmtree(target, ignore_errors=True)  # whatever happens, an older export must not ship as this one
     environment = machine.describe(request.job.lock)
+    start = state.RandomState.now()
     with stages("entrypoint"):
         subject, example, user, findings = prepare(request)
     if subject is None:
-        return _result(request, environment, stages, findings)
+        return _result(request, environment, stages, [*findings, *rewrite.skipped(request.job.model)])
+    if subject.spec.reference is not None:
+        with stages("rewrite"):
+            findings += rewrite.judge(subject, example, user, Path(request.root), start)
     built = graph.build(subject, stages)
     if not isinstance(built, Graph):
         outside = [evaluate.contradicts(example)] if example.problems else []

@@ -57,6 +57,18 @@ class Oracle:
             raise Unoracled(f"the module has no copy in float64: {_said(error)}") from error
         self._descent: str | None = None
 
+    @property
+    def module(self) -> torch.nn.Module:
+        """The copy in float64; whoever changes it puts it back."""
+        return self._module
+
+    @contextlib.contextmanager
+    def lifted(self, call: Call) -> Iterator[Call]:
+        """Inside, `module` may be called with what is given, in float64, and gradients may be taken."""
+        args, kwargs = pytree.tree_map_only(torch.Tensor, lift, (call.args, call.kwargs))
+        with _default_dtype(torch.float64), preserved(self._module), Lift(self._own_at(call)):
+            yield Call(args, kwargs)
+
     def run(self, call: Call) -> Outputs:
         """The outputs in float64; integers and booleans are what they are.
 
@@ -64,7 +76,7 @@ class Oracle:
             Unoracled: The module can't run in float64, or leaves it on the way.
         """
         args, kwargs = pytree.tree_map_only(torch.Tensor, lift, (call.args, call.kwargs))
-        lifted, mode = Call(args, kwargs), Lift(self._own or _own_dtype_of(call))
+        lifted, mode = Call(args, kwargs), Lift(self._own_at(call))
         outputs = self._run(lifted, mode, contextlib.nullcontext())
         if outputs.error:
             raise Unoracled(f"the module can't run in float64: {outputs.error}")
@@ -78,6 +90,12 @@ class Oracle:
         if self._descent:
             raise Unoracled(f"the module leaves float64 on its way: {self._descent}")
         return outputs
+
+    def _own_at(self, call: Call) -> torch.dtype:
+        """The dtype that float64 stands for; where no number of the module tells, what it was first called with."""
+        if self._own is None:
+            self._own = _own_dtype_of(call)
+        return self._own
 
     def _run(self, call: Call, mode: Lift, watch: contextlib.AbstractContextManager[Any]) -> Outputs:
         with _default_dtype(torch.float64), preserved(self._module), watch, mode:

@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -88,6 +88,17 @@ def run(wanted: Callable[..., Any], root: Path, *, where: str, name: str, **kwar
         return list(made) if inspect.isgenerator(made) else made
     except (Exception, SystemExit) as error:
         raise raised(error, f"{name}()", root, where=where) from error
+
+
+def accepted(wanted: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments that a function has parameters for; all where that can't be read."""
+    try:
+        parameters = inspect.signature(wanted).parameters
+    except (TypeError, ValueError):
+        return dict(kwargs)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return dict(kwargs)
+    return {name: value for name, value in kwargs.items() if name in parameters}
 
 
 def raised(error: BaseException, who: str, root: Path, *, where: str) -> OnnxCiError:

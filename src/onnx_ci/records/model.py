@@ -72,6 +72,7 @@ class ModelSpec:
 
     Attributes:
         entrypoint: ``path.py:function``, ``package.module:function``, or ``path.py`` for the short form.
+        reference: What builds the module before it was adapted for export, as for `entrypoint`; None where it is not.
         time_limit: Seconds, for export and for verify.
         memory_limit: Bytes of resident memory of the worker and its children.
         declared_in: The config file, relative to the repository's root, and the model's line in it.
@@ -81,6 +82,7 @@ class ModelSpec:
     entrypoint: str
     variant: str | None = None
     kwargs: dict[str, Any] = field(default_factory=dict)
+    reference: str | None = None
     input_names: list[str] | None = None
     outputs: list[str] | None = None
     cases: list[str] = field(default_factory=list)

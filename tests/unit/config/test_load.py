@@ -15,6 +15,7 @@ from onnx_ci.records.model import Config, DimSpec, JobSpec, TargetSpec, Toleranc
 WHOLE = """
 [models.classifier]
 entrypoint  = "models/classifier.py:build"
+reference   = "models/classifier.py:original"
 kwargs      = { num_classes = 10, deep = [1, { a = "b" }] }
 input_names = ["images"]
 outputs     = ["logits"]
@@ -73,6 +74,7 @@ def test_each_key_arrives(project):
     config = project(WHOLE)
     model = config.models[0]
     assert model.entrypoint == "models/classifier.py:build"
+    assert model.reference == "models/classifier.py:original"
     assert model.kwargs == {"num_classes": 10, "deep": [1, {"a": "b"}]}
     assert model.input_names == ["images"]
     assert model.outputs == ["logits"]

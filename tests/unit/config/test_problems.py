@@ -60,8 +60,6 @@ def test_the_error_shows_file_line_path_and_hint(project):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("models.m.reference", f'{SHORT}reference = "model.py:original"'),
-        ("models.m.reference", f"{SHORT}reference = 3"),
         ("models.m.variants", f'{SHORT}[[models.m.variants]]\nname = "small"'),
         ("models.m.variants", f"{SHORT}variants = []"),
         ("models.m.end_to_end", f"{SHORT}[[models.m.end_to_end]]\nnonsense = 3"),
@@ -330,3 +328,16 @@ def test_problems_are_shown_without_what_a_terminal_would_act_on():
 def test_a_problem_without_a_line_is_shown_without_one():
     error = ConfigError("f.toml", [Problem(path=(), message="is empty")])
     assert str(error) == "f.toml: is empty"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said", "hint"),
+    [
+        ("modle.py:original", '"modle.py": no such file', 'did you mean "model.py"?'),
+        ("model.py", 'expected "path.py:function" or "package.module:function", got "model.py"', ""),
+        ("../other.py:original", '"../other.py" leaves the project', "it must lie below the folder of the config file"),
+    ],
+)
+def test_a_reference_is_looked_for_like_an_entrypoint(problems, reference, said, hint):
+    (problem,) = problems(f'{SHORT}reference = "{reference}"')
+    assert (show_path(problem.path), problem.message, problem.hint) == ("models.m.reference", said, hint)

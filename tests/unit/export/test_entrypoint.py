@@ -233,3 +233,28 @@ def test_export_kwargs_of_another_form_are_refused(project):
     project.write("short.py", NET.replace("build", "make_model") + "\ndef export_kwargs():\n    return [1]\n")
     with pytest.raises(UsageError, match="returned a list, not a dict"):
         project.load("short.py")
+
+
+def test_a_reference_gets_those_settings_that_its_function_has(project):
+    project.write("thenet.py", NET)
+    spec = ModelSpec(
+        name="net", entrypoint="thenet.py:build", reference="thenet.py:build", kwargs={"width": 5, "depth": 2}
+    )
+    assert entrypoint.reference(spec, project.root).fc.out_features == 5
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("thenet.py", "names no function"),
+        ("thenet.py:Net", "returned"),
+        ("thenet.py:nothing", "has no function nothing"),
+        ("other.py:build", "there is no file other.py"),
+    ],
+)
+def test_a_reference_that_gives_no_module_names_its_key(project, reference, said):
+    project.write("thenet.py", NET.replace("return Net(width).eval()", "return None") + "\nNet = build\n")
+    spec = ModelSpec(name="net", entrypoint="thenet.py:build", reference=reference)
+    with pytest.raises(UsageError, match=said) as caught:
+        entrypoint.reference(spec, project.root)
+    assert caught.value.where == "models.net.reference"

@@ -125,6 +125,15 @@ def even():
     return Even().eval()
 
 
+class Upside(nn.Module):
+    def forward(self, x):
+        return x.flip(0).view(2, -1)
+
+
+def upside():
+    return Upside().eval()
+
+
 class Wrong(nn.Module):
     def forward(self, x):
         return x @ torch.ones(7, 7)
@@ -338,6 +347,27 @@ def test_the_older_exporter_is_used_when_asked(root):
     assert contract.inputs[0].shape == ["batch", 3, 12, 12]
     assert not (artifact.folder / layout.DATA).exists()
     assert {one.name for one in contract.outputs} == {"logits", "hidden"}
+
+
+def test_a_rewrite_is_judged_before_the_export_which_goes_on(root):
+    same, _ = run(root, "even", "even_same", inputs={"x": floats(2, 6)}, reference="models.py:even")
+    assert same.status == "pass"
+    assert list(same.stages).index("rewrite") < list(same.stages).index("capture")
+    assert {one.status for one in same.findings if one.stage == "rewrite"} == {"pass", "skip"}
+    other, artifact = run(root, "upside", inputs={"x": floats(2, 6)}, reference="models.py:even")
+    assert other.status == "fail"
+    assert [one.rule for one in other.findings if one.status == "fail"] == [
+        "rewrite.forward",
+        "rewrite.input-gradients",
+    ]
+    assert artifact.digest() == other.artifact
+
+
+def test_a_module_that_does_not_run_is_compared_with_nothing(root):
+    result, _ = run(root, "wrong", "wrong_adapted", inputs={"x": floats(2, 3)}, reference="models.py:even")
+    assert [(one.rule, one.status) for one in result.findings if one.stage == "rewrite"] == [
+        ("rewrite.forward", "skip")
+    ]
 
 
 def test_a_wrong_name_in_the_config_is_a_usage_error(root):

@@ -1,0 +1,20 @@
+import torch.nn.functional as F
+from torch import nn
+
+
+class Original(nn.Module):
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(x, (3, 3))
+
+
+class Adapted(nn.Module):
+    def forward(self, x):
+        return F.avg_pool2d(x, kernel_size=3, stride=3)
+
+
+def original():
+    return Original().eval()
+
+
+def build():
+    return Adapted().eval()
