@@ -13,16 +13,11 @@ from onnx_ci.export import (
     arguments,
     cases,
     checks,
-    declared,
     edges,
-    entrypoint,
     evaluate,
-    given,
     goldens,
     graph,
-    measure,
     operators,
-    options,
     probe,
     program,
     promise,
@@ -33,7 +28,7 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
-from onnx_ci.export.places import Places
+from onnx_ci.export.gather import gather
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
@@ -78,35 +73,15 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
 
 def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
     """Loads the module, gathers its cases, and calls it on the example; None where the module itself raises."""
-    spec, root = request.job.model, Path(request.root)
-    places = Places.of(root)
-    loaded = entrypoint.load(spec, root)
-    how = options.read(spec, loaded)
-    gathered = given.read(spec, loaded, root)
-    first = cases.example(spec, loaded, gathered)
-    promised = declared.declare(spec, loaded, first.inputs, loaded.module)
-    example = measure.measure(first, promised)
-    user = cases.user_cases(gathered, promised)
-    call = arguments.bind(loaded.module, example.inputs)
-    judged = checks.mode_and_state_findings(loaded.module, call, places)
-    with state.preserved(loaded.module):
-        eager = arguments.call(loaded.module, call)
+    given = gather(request.job.model, Path(request.root))
+    example, call = given.example, given.call(given.example)
+    judged = checks.mode_and_state_findings(given.loaded.module, call, given.places)
+    with state.preserved(given.loaded.module):
+        eager = arguments.call(given.loaded.module, call)
     if eager.error:
         stop = stops.Stop("eager", eager.error.splitlines()[0][:300], "", None)
-        return None, example, user, [*judged, stops.judge(stop, how.exporter, lambda: False)]
-    subject = Subject(
-        spec=spec,
-        module=loaded.module,
-        example=example.inputs,
-        call=call,
-        leaves=arguments.leaves(loaded.module, example.inputs),
-        eager=eager,
-        declared=promised,
-        options=how,
-        short=loaded.short,
-        places=places,
-    )
-    return subject, example, user, judged
+        return None, example, given.user, [*judged, stops.judge(stop, given.options.exporter, lambda: False)]
+    return given.subject(example, eager), example, given.user, judged
 
 
 class _Maker:
@@ -199,7 +174,7 @@ class _Maker:
         return finding(
             "export.exported", "pass", "",
             f"{count} nodes, opset {opset}, IR version {self._graph.model.ir_version}, {len(seen.cases)} cases",
-            data={"strategy": how, "nodes": count},
+            data={"strategy": how, "nodes": count, "weights": self._subject.weights},
         )  # fmt: skip
 
 

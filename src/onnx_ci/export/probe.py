@@ -35,6 +35,7 @@ class File:
         options.log_severity_level = 4  # what goes wrong is raised as well
         path = str((folder / layout.MODEL).resolve())
         self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.inputs = [item.name for item in self._session.get_inputs()]
         self._names = [item.name for item in self._session.get_outputs()]
 
     def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
