@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx_ci.export.sizes import Sizes, names_in
@@ -19,8 +19,8 @@ class Room:
     """The sizes that a dim may take in a second example, both ends included; `most` None is without end.
 
     Attributes:
-        beyond: The first sizes that are declared and that the capture did not go along with; where there are any, one
-            of them is taken.
+        beyond: Sizes that are promised, and that the capture did not go along with; where there are any, one of them
+            is taken.
     """
 
     least: int
@@ -39,14 +39,21 @@ class Room:
         yield from sorted(sizes[:_WINDOW], key=lambda size: (abs(size - wanted), -size))
 
 
-def rooms(contract: Contract) -> dict[str, Room]:
+def rooms(contract: Contract, example: Sizes, user: Sequence[Sizes]) -> dict[str, Room]:
     """What each dim of the inputs may be: its range in the contract.
 
-    A dim that was left to the exporter and frozen stands as a number in the contract, and has no room. One that was
-    declared dynamic, without a range, has all sizes, though the capture froze it.
+    A dim that was left to the exporter and frozen stands as a number in the contract, and has no room, unless a case of
+    the user's has another size there. One that was declared dynamic, without a range, has all sizes, though the capture
+    froze it.
+
+    Args:
+        contract: Of the first export.
+        example: The sizes that it ran on.
+        user: Those of the user's cases: what they are is promised too.
     """
     used = {name for item in contract.inputs for axis in item.shape or [] for name in names_in(axis)}
-    return {name: _room(dim) for name, dim in contract.dims.items() if name in used}
+    sent = {name: {one[name] for one in user if name in one} - {example.get(name)} for name in contract.dims}
+    return {name: _room(dim, sent[name]) for name, dim in contract.dims.items() if name in used or sent[name]}
 
 
 def choose(rooms: Mapping[str, Room], example: Sizes, taken: set[int], before: list[Sizes]) -> Sizes:
@@ -86,24 +93,36 @@ def fits(sizes: Sizes, rooms: Mapping[str, Room], example: Sizes, taken: set[int
 
 
 def _in(room: Room, size: int) -> bool:
-    inside = room.least <= size and (room.most is None or size <= room.most) and size % room.step == 0
-    return inside and (not room.beyond or size in room.beyond)
+    if room.beyond:
+        return size in room.beyond
+    return _between(size, room.least, room.most) and size % room.step == 0
 
 
-def _room(dim: DimContract) -> Room:
-    frozen = dim.captured_min is not None and dim.captured_min == dim.captured_max
-    if frozen and not dim.declared:
-        return Room(2, None, dim.multiple_of)
-    beyond: list[int] = []
-    if dim.declared and not frozen:
-        step = dim.multiple_of
-        if dim.captured_max is not None and (dim.max is None or dim.max > dim.captured_max):
-            first = (dim.captured_max // step + 1) * step
-            beyond += [size for size in (first, first + step) if dim.max is None or size <= dim.max]
-        if dim.captured_min is not None and dim.captured_min > max(dim.min, 2):
-            last = (dim.captured_min - 1) // step * step
-            beyond += [size for size in (last, last - step) if size >= max(dim.min, 2)]
-    return Room(max(dim.min, 2), dim.max, dim.multiple_of, tuple(beyond))
+def _room(dim: DimContract, sent: set[int]) -> Room:
+    captured = (dim.captured_min if dim.captured_min is not None else 0, dim.captured_max)
+    if not dim.declared:
+        if captured[0] == captured[1]:
+            return Room(2, None, dim.multiple_of)
+        outside = sorted(size for size in sent if size > 1 and not _between(size, *captured))
+        return Room(max(dim.min, 2), dim.max, dim.multiple_of, tuple(outside))
+    return Room(max(dim.min, 2), dim.max, dim.multiple_of, _beyond(dim, *captured))
+
+
+def _beyond(dim: DimContract, least: int, most: int | None) -> tuple[int, ...]:
+    """The declared sizes next to the captured range, above and below; none for a frozen dim: all others are."""
+    step, found = dim.multiple_of, list[int]()
+    if least == most:
+        return ()
+    if most is not None:
+        first = (most // step + 1) * step
+        found += [size for size in (first, first + step) if dim.max is None or size <= dim.max]
+    last = (least - 1) // step * step
+    found += [size for size in (last, last - step) if size >= max(dim.min, 2)]
+    return tuple(found)
+
+
+def _between(size: int, least: int, most: int | None) -> bool:
+    return least <= size and (most is None or size <= most)
 
 
 def _mirrored(example: Sizes) -> Sizes:

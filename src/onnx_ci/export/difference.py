@@ -7,6 +7,7 @@ the order of nodes and nodes that no output needs play no part; a constant count
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,8 +139,7 @@ def _shown(tensor: ir.TensorProtocol | None) -> str:
     if tensor is None:
         return "a computed value"
     if 0 < tensor.size <= _SHOWN_ELEMENTS and len(tensor.shape) <= 1:
-        array = tensor.numpy()
-        return str(array.tolist())[:_SHOWN_TEXT]
+        return _plain(tensor.numpy().tolist())
     return f"{tensor.dtype.name.lower()}{list(map(int, tensor.shape.numpy()))}"
 
 
@@ -152,7 +152,14 @@ def _attribute(node: ir.Node, name: str) -> str:
         return "a graph"
     if isinstance(value, ir.TensorProtocol):
         return _shown(value)
-    return str(list(value) if isinstance(value, (list, tuple)) else value)[:_SHOWN_TEXT]
+    return _plain(list(value) if isinstance(value, (list, tuple)) else value)
+
+
+def _plain(value: Any) -> str:
+    """Numbers with four digits, cut where the list is long."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"[:_SHOWN_TEXT]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)[:_SHOWN_TEXT]
 
 
 @dataclass(slots=True)
@@ -229,6 +236,9 @@ class _Reader:
             return kind, tuple(self._inner(graph) for graph in value)
         if isinstance(value, ir.TensorProtocol):
             return kind, self._constant(value)
+        if kind in ("FLOAT", "FLOATS"):  # a file holds them in 32 bits, the exporter in 64
+            numbers = value if isinstance(value, (list, tuple)) else [value]
+            return kind, struct.pack(f"{len(numbers)}f", *numbers)
         if isinstance(value, (list, tuple)):
             return kind, tuple(map(str, value))
         return kind, str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import OutputFigures
 
 _LONGEST = 160
+_CODES = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
 Given = dict[str, Value] | str
 """The outputs of a run by name, or what the runtime said instead."""
 
@@ -88,22 +90,26 @@ def _run(file: File, trial: Trial) -> Given:
 
 
 def _beside(trial: Trial, mine: Given, theirs: Given) -> CaseComparison:
-    """The first file against the second, by place: the exporter's own names of outputs differ with the graph."""
+    """The first file against the second."""
     if isinstance(mine, str):
         return parity.not_run(trial.case, mine)
     if isinstance(theirs, str):
         return parity.not_run(trial.case, f"the second export stops: {theirs}")
-    expected = dict(zip(mine, theirs.values(), strict=True))
-    return parity.compare_case(trial.case, _told(trial, expected), _told(trial, mine), None, ParitySpec())
+    return parity.compare_case(trial.case, _told(trial, _named(mine, theirs)), _told(trial, mine), None, ParitySpec())
 
 
 def _beside_pytorch(trial: Trial, mine: Given) -> CaseComparison:
     if isinstance(mine, str):
         return parity.not_run(trial.case, mine)
-    expected = tensors.read_values(trial.folder, "output")
-    oracle = None if trial.case.unoracled else tensors.read_values(trial.folder, "oracle") or None
+    expected = _named(mine, tensors.read_values(trial.folder, "output"))
+    oracle = None if trial.case.unoracled else _named(mine, tensors.read_values(trial.folder, "oracle")) or None
     unit = parity.largest_magnitude(tensors.read_values(trial.folder, "input"))
     return parity.compare_case(trial.case, _told(trial, expected), _told(trial, mine), oracle, ParitySpec(), unit=unit)
+
+
+def _named(mine: dict[str, Value], theirs: dict[str, Value]) -> dict[str, Value]:
+    """By place under the first file's names: the exporter's own names of outputs differ with the graph."""
+    return dict(zip(mine, theirs.values(), strict=True)) if len(mine) == len(theirs) else theirs
 
 
 def _told(trial: Trial, values: dict[str, Value]) -> dict[str, Value]:
@@ -138,4 +144,5 @@ def _words(row: OutputFigures) -> str:
 
 
 def _brief(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:_LONGEST] if str(error).strip() else type(error).__name__
+    """What the runtime said, in one line and without its own codes."""
+    return _CODES.sub("", " ".join(str(error).split()))[:_LONGEST] or type(error).__name__

@@ -48,13 +48,12 @@ def reexport(request: ReexportRequest, progress: Callable[[str], None]) -> Reexp
 
 
 def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list[Finding]:
-    rooms = another.rooms(artifact.contract())
-    if not rooms:
-        return [finding(RULE, "skip", "", "no dim varies: the export has no other example")]
     with stages("second export"):
         given = gather(request.job.model, Path(request.root))
     if request.weights and given.weights != request.weights:
         return drawn.weights(RULE)
+    user = [case.dims for case in given.user if not case.problems]
+    rooms = another.rooms(artifact.contract(), given.example.dims, user)
     with tempfile.TemporaryDirectory(prefix=".second.", dir=artifact.folder.parent) as folder:
         return _Second(artifact, given, rooms, Path(folder), stages).judge()
 
@@ -184,7 +183,7 @@ class _Second:
         assert numbers is not None  # asked for before
         first = numbers.wrong[0]
         message = (
-            f"{self._parted(attempt)}. At {len(numbers.wrong)} of {counted(numbers.compared, 'size')} the two files "
+            f"{self._parted(attempt)}. In {len(numbers.wrong)} of {counted(numbers.compared, 'case')} the two files "
             f"give other numbers, and the one that ships is not PyTorch's: "
             f"{case_text(first.case.name, first.case.dims)}, {first.text}"
         )
