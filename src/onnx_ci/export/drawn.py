@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx_ci.export import arguments, entrypoint, state
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.difference import Difference
-from onnx_ci.export.gather import Gathered
+from onnx_ci.export.loading import Loaded
 from onnx_ci.export.types import Outputs, RunCase
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import Origin
@@ -14,7 +14,7 @@ RULE = "export.drawn-constant"
 _SEEDS = (11, 12)
 
 
-def by_seed(given: Gathered, case: RunCase, difference: Difference) -> str:
+def by_seed(given: Loaded, case: RunCase, difference: Difference) -> str:
     """How PyTorch's outputs differ with the seed, where a constant of the graph does; "" where that is not the cause.
 
     The entrypoint is run again for each seed: a module may keep what it drew at its first call.
@@ -58,7 +58,7 @@ def weights(asked: str) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _first_call(given: Gathered, case: RunCase, seed: int) -> Outputs:
+def _first_call(given: Loaded, case: RunCase, seed: int) -> Outputs:
     before = state.RandomState.now()
     try:
         state.seed(0)  # what is drawn while the module is made is the same for both

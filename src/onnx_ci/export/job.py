@@ -28,7 +28,7 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
-from onnx_ci.export.gather import gather
+from onnx_ci.export.loading import load
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
@@ -73,9 +73,9 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
 
 def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
     """Loads the module, gathers its cases, and calls it on the example; None where the module itself raises."""
-    given = gather(request.job.model, Path(request.root))
+    given = load(request.job.model, Path(request.root))
     example, call = given.example, given.call(given.example)
-    judged = checks.mode_and_state_findings(given.loaded.module, call, given.places)
+    judged = [*given.findings, *checks.mode_and_state_findings(given.loaded.module, call, given.places)]
     with state.preserved(given.loaded.module):
         eager = arguments.call(given.loaded.module, call)
     if eager.error:

@@ -18,7 +18,7 @@ from onnx_ci.export import another, arguments, cases, drawn, evaluate, graph, re
 from onnx_ci.export.another import Room
 from onnx_ci.export.clock import Stages, peak_memory
 from onnx_ci.export.difference import Difference, first_difference
-from onnx_ci.export.gather import Gathered, gather
+from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.rerun import Comparison, Trial
 from onnx_ci.export.subject import Graph
 from onnx_ci.export.types import Outputs, RunCase
@@ -49,7 +49,7 @@ def reexport(request: ReexportRequest, progress: Callable[[str], None]) -> Reexp
 
 def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list[Finding]:
     with stages("second export"):
-        given = gather(request.job.model, Path(request.root))
+        given = load(request.job.model, Path(request.root))
     if request.weights and given.weights != request.weights:
         return drawn.weights(RULE)
     user = [case.dims for case in given.user if not case.problems]
@@ -82,9 +82,7 @@ class _Attempt:
 class _Second:
     """The attempts, one after the other, and the verdict on them."""
 
-    def __init__(
-        self, artifact: Artifact, given: Gathered, rooms: dict[str, Room], folder: Path, stages: Stages
-    ) -> None:
+    def __init__(self, artifact: Artifact, given: Loaded, rooms: dict[str, Room], folder: Path, stages: Stages) -> None:
         self._artifact, self._given, self._rooms = artifact, given, rooms
         self._folder, self._stages = folder, stages
         self._example = given.example.dims
@@ -135,7 +133,7 @@ class _Second:
         for dims in another.variations(self._rooms, self._example, self._taken, before):
             at = ", ".join(f"{name} = {size}" for name, size in dims.items())
             plan = sizes.Plan("second-example", f"the second export ran on it: {at}", dims)
-            yield cases.made_at(plan, self._given.declared, self._given.example, self._given.user)
+            yield cases.make(plan, self._given.declared, self._given.example, self._given.user)
         for case in usable:
             if any(case.dims.get(name) != self._example.get(name) for name in self._rooms):
                 yield case

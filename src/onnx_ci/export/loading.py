@@ -12,15 +12,17 @@ from onnx_ci.export.places import Places
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import Call, Declared, Entrypoint, Outputs, RunCase
 from onnx_ci.records.model import ModelSpec
+from onnx_ci.records.result import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class Loaded:
     """The user's side of an export, before the module was called.
 
     Attributes:
         example: The first case, measured: what the export runs on.
         user: All of the user's cases.
+        findings: What was found on the way.
         weights: Digest of the module's state as it was loaded; "" for a model without dynamic dims.
     """
 
@@ -31,6 +33,7 @@ class Gathered:
     example: RunCase
     user: list[RunCase]
     places: Places
+    findings: list[Finding]
     weights: str
 
     def call(self, case: RunCase) -> Call:
@@ -54,7 +57,7 @@ class Gathered:
         )
 
 
-def gather(spec: ModelSpec, root: Path) -> Gathered:
+def load(spec: ModelSpec, root: Path) -> Loaded:
     """Runs the user's functions and reads the case files.
 
     Raises:
@@ -65,7 +68,7 @@ def gather(spec: ModelSpec, root: Path) -> Gathered:
     found: Sequence[given.Given] = given.read(spec, loaded, root)
     first = cases.example(spec, loaded, found)
     promised = declared.declare(spec, loaded, first.inputs, loaded.module)
-    return Gathered(
+    return Loaded(
         spec=spec,
         loaded=loaded,
         options=how,
@@ -73,5 +76,6 @@ def gather(spec: ModelSpec, root: Path) -> Gathered:
         example=measure.measure(first, promised),
         user=cases.user_cases(found, promised),
         places=Places.of(root),
+        findings=[],
         weights=state.digest(loaded.module) if promised.dims else "",
     )
