@@ -18,6 +18,7 @@ from onnx_ci.export import (
     goldens,
     graph,
     operators,
+    outside,
     probe,
     program,
     promise,
@@ -115,6 +116,7 @@ class _Maker:
         with self._stages("contract"):
             judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
             findings += [*judged, *self._judge_opset()]
+            findings = _settled(findings, outside.judge(self._subject, self._graph, self._user, self._folder))
             self._write_records(seen, steps)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
@@ -139,6 +141,7 @@ class _Maker:
         return [
             *edges.lost_inputs(self._subject, self._graph),
             *edges.lost_outputs(self._subject, self._graph),
+            *edges.other_dtypes(self._subject, self._graph),
             *operators.findings(self._graph.model, self._graph.source_map.values),
         ]
 
@@ -176,6 +179,12 @@ class _Maker:
             f"{count} nodes, opset {opset}, IR version {self._graph.model.ir_version}, {len(seen.cases)} cases",
             data={"strategy": how, "nodes": count, "weights": self._subject.weights},
         )  # fmt: skip
+
+
+def _settled(findings: Sequence[Finding], later: Sequence[Finding]) -> list[Finding]:
+    """All of them, without what was a doubt about a dim before it was tried."""
+    tried = {(one.rule, one.subject) for one in later}
+    return [*(one for one in findings if (one.rule, one.subject) not in tried), *later]
 
 
 def _result(
