@@ -44,6 +44,8 @@ def second_export(
         progress: Told of each stage as it begins.
         clock: Seconds.
     """
+    if result.artifact is None and result.status == "error":
+        return result  # there is no export to be told of
     why_not = _why_not(result, Path(first.artifact))
     left = request.time_limit - spent
     expected = _MORE * sum(result.stages[name].seconds for name in _REPEATED if name in result.stages)
