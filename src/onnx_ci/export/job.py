@@ -34,6 +34,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
 from onnx_ci.records.cases import CaseList
+from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import ExportRequest
 from onnx_ci.records.result import EXPORT_TARGET, SCHEMA_VERSION, Finding, Result, Timing, finding, worst
@@ -69,7 +70,8 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             where=str(error.filename or target),
             hint="Is the disk full, or the folder read-only? Name another one with --out.",
         ) from error
-    return _result(request, environment, stages, [*findings, *more], digest, timings)
+    promised = layout.Artifact(target).contract()
+    return _result(request, environment, stages, [*findings, *more], digest, timings, promised)
 
 
 def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
@@ -194,6 +196,7 @@ def _result(
     findings: Sequence[Finding],
     digest: str | None = None,
     timings: Sequence[Timing] = (),
+    promised: Contract | None = None,
 ) -> Result:
     spec = request.job.model
     found = sorted(findings, key=lambda item: item.stage != "export")
@@ -209,4 +212,5 @@ def _result(
         stages=stages.costs,
         findings=list(found),
         latency=list(timings),
+        contract=promised,
     )
