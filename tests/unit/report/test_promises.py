@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from tests.fakes.results import healthy
+from tests.golden.test_reports import CONTEXT
 
 from onnx_ci.records.contract import Contract, DimContract, TensorContract
 from onnx_ci.records.environment import Environment
 from onnx_ci.report import markdown, page
 from onnx_ci.report.merge import merge
 from onnx_ci.report.promises import Promise, promises
-from tests.fakes.results import healthy
-from tests.golden.test_reports import CONTEXT
 
 
 def contract(*inputs: TensorContract, dims: dict[str, DimContract], **frozen: object) -> Contract:
