@@ -95,10 +95,11 @@ def boundary_cases(
     plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
     if notes is not None:
         notes += left_out
-    return [_boundary(plan, promised, base, user) for plan in plans]
+    return [make(plan, promised, base, user) for plan in plans]
 
 
-def _boundary(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:
+def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:
+    """A case of the planned sizes, with values as the user's cases have them."""
     items = {item.path: item for item in promised.inputs}
     seen = {path: seen_values(path, [case for case in user if not case.problems]) for path in items}
     rng = _generator(plan.name, *map(str, plan.dims.values()))

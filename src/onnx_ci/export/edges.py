@@ -9,7 +9,8 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnx_ci.export import arguments
+from onnx_ci.artifact import tensors
+from onnx_ci.export import arguments, arrays
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
@@ -69,6 +70,33 @@ def lost_outputs(subject: Subject, graph: Graph) -> list[Finding]:
                     hint="Return a tensor, if the service needs it.",
                 )
             )  # fmt: skip
+    return found
+
+
+def other_dtypes(subject: Subject, graph: Graph) -> list[Finding]:
+    """Inputs and outputs whose dtype in the file is another than PyTorch's for the example: int64 as int32, say."""
+    pairs = [(value, graph.inputs[str(value.name)].value, "takes") for value in graph.model.graph.inputs]
+    pairs += [
+        (value, subject.eager.values[graph.outputs[str(value.name)]], "gives") for value in graph.model.graph.outputs
+    ]
+    found = []
+    for value, given, does in pairs:
+        before, after = tensors.dtype_name(arrays.to_value(given)), _dtype(value)
+        if before == after or not after:
+            continue
+        origin = graph.source_map.values.get(str(value.name))
+        found.append(
+            finding(
+                "contract.other-dtype", "fail", str(value.name),
+                f"{value.name}: PyTorch {does} {before}, the file {does} {after}",
+                hint="Look at the line that makes it, and at the translation of its operator: a value that does not "
+                "fit the narrower type is cut without an error."
+                if origin
+                else "Export with an example of the dtype that production sends.",
+                data={"torch": before, "file": after},
+                file=origin.file if origin else None, line=origin.line if origin and origin.file else None,
+            )
+        )  # fmt: skip
     return found
 
 

@@ -13,16 +13,12 @@ from onnx_ci.export import (
     arguments,
     cases,
     checks,
-    declared,
     edges,
-    entrypoint,
     evaluate,
-    given,
     goldens,
     graph,
-    measure,
     operators,
-    options,
+    outside,
     probe,
     program,
     promise,
@@ -34,11 +30,12 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
-from onnx_ci.export.places import Places
+from onnx_ci.export.loading import load
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
 from onnx_ci.records.cases import CaseList
+from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import ExportRequest
 from onnx_ci.records.result import EXPORT_TARGET, SCHEMA_VERSION, Finding, Result, Timing, finding, worst
@@ -78,40 +75,21 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             where=str(error.filename or target),
             hint="Is the disk full, or the folder read-only? Name another one with --out.",
         ) from error
-    return _result(request, environment, stages, [*findings, *more], digest, timings)
+    promised = layout.Artifact(target).contract()
+    return _result(request, environment, stages, [*findings, *more], digest, timings, promised)
 
 
 def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
     """Loads the module, gathers its cases, and calls it on the example; None where the module itself raises."""
-    spec, root = request.job.model, Path(request.root)
-    places = Places.of(root)
-    loaded = entrypoint.load(spec, root)
-    how = options.read(spec, loaded)
-    gathered = given.read(spec, loaded, root)
-    first = cases.example(spec, loaded, gathered)
-    promised = declared.declare(spec, loaded, first.inputs, loaded.module)
-    example = measure.measure(first, promised)
-    user = cases.user_cases(gathered, promised)
-    call = arguments.bind(loaded.module, example.inputs)
-    judged = checks.mode_and_state_findings(loaded.module, call, places)
-    with state.preserved(loaded.module):
-        eager = arguments.call(loaded.module, call)
+    given = load(request.job.model, Path(request.root))
+    example, call = given.example, given.call(given.example)
+    judged = [*given.findings, *checks.mode_and_state_findings(given.loaded.module, call, given.places)]
+    with state.preserved(given.loaded.module):
+        eager = arguments.call(given.loaded.module, call)
     if eager.error:
         stop = stops.Stop("eager", eager.error.splitlines()[0][:300], "", None)
-        return None, example, user, [*judged, stops.judge(stop, how.exporter, lambda: False)]
-    subject = Subject(
-        spec=spec,
-        module=loaded.module,
-        example=example.inputs,
-        call=call,
-        leaves=arguments.leaves(loaded.module, example.inputs),
-        eager=eager,
-        declared=promised,
-        options=how,
-        short=loaded.short,
-        places=places,
-    )
-    return subject, example, user, judged
+        return None, example, given.user, [*judged, stops.judge(stop, given.options.exporter, lambda: False)]
+    return given.subject(example, eager), example, given.user, judged
 
 
 class _Maker:
@@ -145,6 +123,7 @@ class _Maker:
         with self._stages("contract"):
             judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
             findings += [*judged, *self._judge_opset()]
+            findings = _settled(findings, outside.judge(self._subject, self._graph, self._user, self._folder))
             self._write_records(seen, steps)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
@@ -169,6 +148,7 @@ class _Maker:
         return [
             *edges.lost_inputs(self._subject, self._graph),
             *edges.lost_outputs(self._subject, self._graph),
+            *edges.other_dtypes(self._subject, self._graph),
             *operators.findings(self._graph.model, self._graph.source_map.values),
         ]
 
@@ -204,8 +184,14 @@ class _Maker:
         return finding(
             "export.exported", "pass", "",
             f"{count} nodes, opset {opset}, IR version {self._graph.model.ir_version}, {len(seen.cases)} cases",
-            data={"strategy": how, "nodes": count},
+            data={"strategy": how, "nodes": count, "weights": self._subject.weights},
         )  # fmt: skip
+
+
+def _settled(findings: Sequence[Finding], later: Sequence[Finding]) -> list[Finding]:
+    """All of them, without what was a doubt about a dim before it was tried."""
+    tried = {(one.rule, one.subject) for one in later}
+    return [*(one for one in findings if (one.rule, one.subject) not in tried), *later]
 
 
 def _result(
@@ -215,6 +201,7 @@ def _result(
     findings: Sequence[Finding],
     digest: str | None = None,
     timings: Sequence[Timing] = (),
+    promised: Contract | None = None,
 ) -> Result:
     spec = request.job.model
     found = sorted(findings, key=lambda item: item.stage != "export")
@@ -230,4 +217,5 @@ def _result(
         stages=stages.costs,
         findings=list(found),
         latency=list(timings),
+        contract=promised,
     )

@@ -35,6 +35,7 @@ class File:
         options.log_severity_level = 4  # what goes wrong is raised as well
         path = str((folder / layout.MODEL).resolve())
         self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.inputs = [item.name for item in self._session.get_inputs()]
         self._names = [item.name for item in self._session.get_outputs()]
 
     def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
@@ -61,7 +62,7 @@ def judge(
         seen = [_probe(subject, graph, item, sizes, example, user, folder) for sizes in _nearest(item)]
         told = [one for one in seen if one]
         undeclared = not any(_declared(subject, name) for name in item.dims)
-        if undeclared and told and all(one.startswith(_REFUSED) for one in told):
+        if undeclared and told and all(one.startswith(REFUSED) for one in told):
             for name, step in guards.steps(item, graph.reading, subject.declared).items():
                 steps[name] = math.lcm(step, steps.get(name, 1))
         made = _finding(subject, item, told, undeclared=undeclared)
@@ -71,8 +72,8 @@ def judge(
     return list(found.values()), steps
 
 
-_REFUSED = "the module itself refuses"
-_AGREED = "the file gives PyTorch's outputs"
+REFUSED = "the module itself refuses"
+AGREED = "the file gives PyTorch's outputs"
 
 
 def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared: bool) -> Finding:
@@ -82,7 +83,7 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     said = f"the export assumes {item.text}{seen_at}, and the file does not check it"
     data = {"condition": item.text, "excluded": item.excluded[:10]}
     subject_name = ", ".join(item.dims)
-    if told and all(one.startswith(_REFUSED) for one in told):
+    if told and all(one.startswith(REFUSED) for one in told):
         if undeclared:
             return finding(
                 "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: a limit of the module's own",
@@ -94,7 +95,7 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
             hint=f"Declare sizes that the module can serve (min, max, multiple_of) under {subject.where}.dims.",
             data=data, **at,
         )  # fmt: skip
-    wrong = [one for one in told if not one.startswith((_REFUSED, _AGREED))]
+    wrong = [one for one in told if not one.startswith((REFUSED, AGREED))]
     if wrong or not told:
         return finding(
             "contract.guard", "fail" if wrong or not undeclared else "warn", subject_name,
@@ -103,7 +104,7 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
             data=data, **at,
         )  # fmt: skip
     return finding(
-        "contract.guard", "warn", subject_name, f"{said}; it is false at {size}, yet {_AGREED} there", data=data, **at
+        "contract.guard", "warn", subject_name, f"{said}; it is false at {size}, yet {AGREED} there", data=data, **at
     )
 
 
@@ -133,18 +134,22 @@ def _probe(
     case = next((one for one in made if all(one.dims.get(name) == size for name, size in sizes.items())), None)
     if case is None:
         return ""
-    at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    return tried(subject, graph, case, folder, ", ".join(f"{name} = {size}" for name, size in sizes.items()))
+
+
+def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str) -> str:
+    """What the module and the file do in a case, in a sentence that begins with `AGREED`, `REFUSED` or a fault."""
     with preserved(subject.module):
         given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
     if given.error:
-        return f"{_REFUSED} {at} ({given.error.splitlines()[0][:160]})"
+        return f"{REFUSED} {at} ({given.error.splitlines()[0][:160]})"
     expected = {name: arrays.to_value(given.values[place]) for name, place in graph.outputs.items()}
     try:
         actual = File(folder).run(feeds(subject, graph, case))
     except Exception as error:  # ONNX Runtime's errors have no common base
         return f"PyTorch runs and ONNX Runtime fails ({str(error).splitlines()[0][:160]})"
     problem = next((said for name in expected if (said := _differs(expected[name], actual[name]))), "")
-    return f"the file {problem}" if problem else _AGREED
+    return f"the file {problem}" if problem else AGREED
 
 
 def _differs(expected: Value, actual: Value) -> str:

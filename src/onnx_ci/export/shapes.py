@@ -50,6 +50,7 @@ class Reading:
         tied: For a dim that became another's double, that other.
         example: The size of each dim in the export example.
         narrowed: Dims whose declared range did not hold, with the guard.
+        causes: For each dim that a guard speaks of, the guard with the dims' names, and the user's line.
         sources: The dim of each axis by torch's own name of it, ``L['x'].size()[0]``.
     """
 
@@ -58,6 +59,7 @@ class Reading:
     tied: dict[str, str] = field(default_factory=dict)
     example: dict[str, int] = field(default_factory=dict)
     narrowed: dict[str, str] = field(default_factory=dict)
+    causes: dict[str, tuple[str, Place | None]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -186,7 +188,7 @@ def _judge(reading: Reading, name: str, declared: Declared, log: GuardLog, *, au
     spec = declared.dims.get(name)
     promised, captured = declared_range(spec), reading.captured[name]
     key = f"{where}.dims.{name}"
-    guard, place = _cause(name, reading, log)
+    guard, place = reading.causes[name] = _cause(name, reading, log)
     because = f" because of {guard}" if guard else ""
     data = {"declared": [promised.least, promised.most], "captured": [captured.least, captured.most], "guard": guard}
     severity: Status = "warn" if automatic else "fail"

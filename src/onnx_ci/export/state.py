@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +39,17 @@ class RandomState:
         one, other = self.numpy, now.numpy
         same_numpy = one[0] == other[0] and bool((one[1] == other[1]).all()) and one[2:] == other[2:]
         return not (torch.equal(self.torch, now.torch) and same_numpy and self.python == now.python)
+
+
+def digest(module: torch.nn.Module) -> str:
+    """Of all parameters and buffers, with their names: whether two loads of an entrypoint gave the same module."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, value in (*module.named_parameters(), *module.named_buffers()):
+        found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        with contextlib.suppress(RuntimeError, TypeError, NotImplementedError):  # of a layout without plain bytes
+            plain = value.detach().to("cpu").contiguous().reshape(-1)
+            found.update(plain.view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def seed(number: int) -> None:

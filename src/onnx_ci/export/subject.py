@@ -24,6 +24,7 @@ class Subject:
     Attributes:
         leaves: Of the example, in the exporter's order.
         eager: What the module gave for it.
+        weights: Digest of the module's state as it was loaded; "" where no second export will ask.
     """
 
     spec: ModelSpec
@@ -36,6 +37,7 @@ class Subject:
     options: Options
     short: bool
     places: Places
+    weights: str = ""
 
     @property
     def tensors(self) -> list[Leaf]:

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from onnx_ci.records.base import record
 from onnx_ci.records.model import JobSpec, TargetSpec
+from onnx_ci.records.result import Finding, StageCost
 
-Verb = Literal["environment", "export", "verify"]
+Verb = Literal["environment", "export", "reexport", "verify"]
 
 
 @record
@@ -68,6 +69,29 @@ class ExportRequest:
     root: str
     artifact: str
     golden: str | None = None
+
+
+@record
+class ReexportRequest:
+    """What a second export of one model at another example needs.
+
+    Attributes:
+        artifact: Absolute folder of the first export, read and never written.
+        weights: Digest of the module's state when it was first loaded; "" where it is not known.
+    """
+
+    job: JobSpec
+    root: str
+    artifact: str
+    weights: str = ""
+
+
+@record
+class Reexported:
+    """What a second export showed, and what it took."""
+
+    findings: list[Finding]
+    cost: StageCost
 
 
 @record

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any, Literal, get_args
 
 from onnx_ci.records.base import record
+from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 
 SCHEMA_VERSION = 1
@@ -123,7 +124,11 @@ class Timing:
 
 @record
 class Result:
-    """What one model did on one target; the export job writes one too, under the target name "export"."""
+    """What one model did on one target; the export job writes one too, under the target name "export".
+
+    Attributes:
+        contract: Of an export that made an artifact, so that the report can hold it against the base's.
+    """
 
     schema_version: int
     model: str
@@ -139,6 +144,7 @@ class Result:
     parity: list[OutputFigures] = field(default_factory=list)
     latency: list[Timing] = field(default_factory=list)
     log: str = ""
+    contract: Contract | None = None
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -12,6 +12,7 @@ from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, label
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
 from onnx_ci.report.numbers import NONE, figure, milliseconds
+from onnx_ci.report.promises import Promise, promises
 from onnx_ci.report.rows import ICONS, Row, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
 from onnx_ci.report.table import HEADERS, latency, parity
@@ -85,6 +86,7 @@ def _result(result: Result) -> str:
             f"<section><h2>{ICONS[result.status]} {name}</h2>",
             f"<p>{hypertext(' · '.join(part for part in machine if part))}{artifact}</p>",
             _table(["", "Rule", "Subject", "Finding"], (_finding(finding) for finding in result.findings)),
+            _fold("Inputs", _table(["Input", "Type and shape", "Sizes"], map(_promise, promises([result])))),
             _fold("Parity", _table(_FIGURES, (_figures(one) for one in result.parity))),
             _fold("Latency", _table(_TIMES, (_timing(one) for one in result.latency))),
             _fold("Time and memory", _table(["Stage", "Time", "Peak memory"], costs)),
@@ -103,6 +105,10 @@ def _finding(finding: Finding) -> list[str]:
     said += [f'<span class="at">{hypertext(place)}</span>'] if place else []
     mark = f'<span title="{hypertext(finding.status)}">{ICONS[finding.status]}</span>'
     return [mark, f"<code>{hypertext(finding.rule)}</code>", hypertext(finding.subject), "<br>".join(said)]
+
+
+def _promise(one: Promise) -> list[str]:
+    return [f"<code>{hypertext(one.name)}</code>", hypertext(one.form) or NONE, hypertext(one.sizes) or NONE]
 
 
 def _figures(one: OutputFigures) -> list[str]:

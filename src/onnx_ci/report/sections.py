@@ -14,6 +14,7 @@ from onnx_ci.report.context import Context
 from onnx_ci.report.escape import code, prose
 from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NONE, count, milliseconds
+from onnx_ci.report.promises import promises
 from onnx_ci.report.rows import ICONS, Row, findings
 from onnx_ci.report.table import grid
 
@@ -83,6 +84,7 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
         ("notes", _fold("Notes", [f"- {prose(note, limit=600)}" for note in report.notes])),
         ("versions", _versions(report)),
         ("warnings", _listed("Warnings", report, context, "warn")),
+        ("contract", _accepted(report)),
         ("latency", _latency(report)),
         ("parity notes", _parity_notes(report)),
         ("conditions", _conditions(report)),
@@ -140,6 +142,22 @@ def _versions(report: Report) -> str:
     if not report.base:
         return _fold("Versions", [grid(["Package", "Here"], [[package, here] for package, _, here in rows])])
     return _fold(f"Versions ({len(changes)} changed against the base)", [grid(["Package", "Base", "Here"], rows)])
+
+
+def _accepted(report: Report) -> str:
+    """What each model takes, so that a range which nobody declared is seen by somebody."""
+    found = promises(report.results)
+    rows = [
+        [
+            code(one.model, limit=80),
+            code(f"{one.name} {one.form}".strip(), limit=200),
+            prose(one.sizes, limit=400) or NONE,
+        ]
+        for one in found
+    ]
+    models = len({one.model for one in found})
+    title = f"What {count(models, 'model')} {'accepts' if models == 1 else 'accept'}"
+    return _fold(title, [grid(["Model", "Input", "Sizes"], rows)]) if rows else ""
 
 
 def _version(environment: Environment, package: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from onnx_ci.worker.answers import Leg, result_of
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
 from onnx_ci.worker.progress import Progress
+from onnx_ci.worker.second import second_export
 
 EXPORT_MODULES = ("torch", "onnx", "onnxruntime", "onnxscript")
 VERIFY_MODULES = ("numpy", "onnx", "onnxruntime")
@@ -88,7 +90,7 @@ def export_models(
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
         # What concerns the project as a whole is said once, whichever models a job exports.
         more = _of_the_project(config, folders) if model is config.models[0] else []
-        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more))
+        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more, request))
     return outcomes
 
 
@@ -138,6 +140,7 @@ def _perform(
     workers: Workers,
     progress: Progress,
     more: Sequence[Finding] = (),
+    export: ExportRequest | None = None,
 ) -> Outcome:
     log = folders.logs / f"{leg.name}.log"
     log.unlink(missing_ok=True)
@@ -156,8 +159,13 @@ def _perform(
         stages.append(stage)
         progress.stage(stage)
 
+    start = time.monotonic()
     event = workers.perform(request, note)
-    result = _judge_environment(result_of(event, leg, workers, log, stages), leg, more)
+    spent = time.monotonic() - start
+    result = result_of(event, leg, workers, log, stages)
+    if export is not None:
+        result = second_export(result, export, request, spent, workers, progress.stage, time.monotonic)
+    result = _judge_environment(result, leg, more)
     write_result(folders.results, leg.name, result)
     progress.end(result, log)
     return Outcome(result=result, usage_error=event.kind == "raised" and event.exit_code == ExitCode.USAGE)

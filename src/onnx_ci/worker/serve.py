@@ -19,7 +19,7 @@ from typing import Any
 
 from onnx_ci.errors import ExitCode, OnnxCiError
 from onnx_ci.records import codec
-from onnx_ci.records.messages import Event, ExportRequest, Request, VerifyRequest
+from onnx_ci.records.messages import Event, ExportRequest, ReexportRequest, Request, VerifyRequest
 from onnx_ci.worker.watch import GroupMemory, describe_exit, kill_group
 
 _POLL_SECONDS = 0.05
@@ -197,6 +197,10 @@ def _perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any
         from onnx_ci.export.job import export
 
         return _encoded(export(codec.decode(ExportRequest, request.payload), progress))
+    if request.verb == "reexport":
+        from onnx_ci.export.second import reexport
+
+        return _encoded(reexport(codec.decode(ReexportRequest, request.payload), progress))
     from onnx_ci.verify.job import verify
 
     return _encoded(verify(codec.decode(VerifyRequest, request.payload), progress))
