@@ -83,6 +83,18 @@ def boundary_cases(
         notes: Receives a sentence for each case that was left out.
     """
     base = example if example.dims else measure(example, promised)
+    limits, shapes, widths = frame(promised, ranges, base)
+    known = [case.dims for case in user]
+    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
+    if notes is not None:
+        notes += left_out
+    return [make(plan, promised, base, user) for plan in plans]
+
+
+def frame(
+    promised: Declared, ranges: Mapping[str, tuple[int, int | None]], base: RunCase
+) -> tuple[dict[str, sizes.Range], dict[str, list[int | str]], dict[str, int]]:
+    """The range of each dim that may vary; and of each tensor, by path, its axes and the bytes of an element."""
     limits = {
         name: sizes.Range.of(ranges[name], promised.dims.get(name, DimSpec()), size)
         for name, size in base.dims.items()
@@ -90,15 +102,11 @@ def boundary_cases(
     }
     shapes = {item.path: item.axes for item in promised.inputs}
     leaves = arguments.paths(base.inputs)
-    widths = {path: leaves[path].element_size() for path in shapes}
-    known = [case.dims for case in user]
-    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
-    if notes is not None:
-        notes += left_out
-    return [_boundary(plan, promised, base, user) for plan in plans]
+    return limits, shapes, {path: leaves[path].element_size() for path in shapes}
 
 
-def _boundary(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:
+def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:
+    """A case of the planned sizes, with values as the user's cases have them."""
     items = {item.path: item for item in promised.inputs}
     seen = {path: _seen(path, [case for case in user if not case.problems]) for path in items}
     rng = _generator(plan.name, *map(str, plan.dims.values()))
