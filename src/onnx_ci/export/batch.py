@@ -12,7 +12,7 @@ from onnx_ci.export import arguments, arrays, sizes
 from onnx_ci.export.sizes import Fits, Plan, Range
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
-from onnx_ci.export.types import NamedInputs, Outputs, RunCase
+from onnx_ci.export.types import Declared, NamedInputs, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.records.cases import BatchIdentity, Case
@@ -67,9 +67,9 @@ def plan(
     """
     if subject.spec.batch == "mixed":
         return _none('the config says batch = "mixed": rows may depend on each other')
-    dim = batch_dim(subject, graph)
+    dim = batch_dim(subject.declared)
     if dim is None:
-        return _none("no dim is the first axis of inputs and outputs, and nothing else")
+        return _none("no one dim is the first axis of inputs, and nothing else")
     if dim not in ranges or dim not in example.dims:
         return _none(f"{dim} does not vary in the file")
     split = _split(ranges[dim], example.dims[dim])
@@ -101,16 +101,13 @@ def plan(
     return Batch(whole, [one, two], permuted, cases, identity)
 
 
-def batch_dim(subject: Subject, graph: Graph) -> str | None:
-    """The dim that stands on the first axis of the inputs and outputs that have it, and on no other."""
-    shapes = [item.axes for item in subject.declared.inputs]
-    outputs = [shape for shape in graph.output_shapes.values() if shape]
+def batch_dim(declared: Declared) -> str | None:
+    """The dim that stands on the first axis of all inputs that have it, and on no other axis; None if there are two."""
+    shapes = [item.axes for item in declared.inputs]
     found = []
     for name in dict.fromkeys(axes[0] for axes in shapes if axes and isinstance(axes[0], str)):
-        first = [axes for axes in shapes if axes and axes[0] == name]
-        used = [axes for axes in shapes if any(name in sizes.names_in(axis) for axis in axes)]
-        alone = not any(name in sizes.names_in(axis) for axes in first for axis in axes[1:])
-        if first == used and alone and any(shape[0] == name for shape in outputs):
+        places = [(at, axis) for axes in shapes for at, axis in enumerate(axes) if name in sizes.names_in(axis)]
+        if all(place == (0, name) for place in places):
             found.append(name)
     return found[0] if len(found) == 1 else None
 
@@ -149,10 +146,11 @@ def _try(subject: Subject, graph: Graph, dim: str, cases: list[RunCase], order: 
         return BatchIdentity(dim=dim, not_held={"": said})
     split, permutes, not_held = list[str](), list[str](), dict[str, str]()
     for name, at in graph.outputs.items():
-        shape = graph.output_shapes.get(name)
         values = [one.values[at] for one in given if len(one.values) > at]
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
-        if not shape or shape[0] != dim or len(tensors) != len(given):
+        if len(tensors) != len(given) or any(
+            value.shape[:1] != (case.dims[dim],) for value, case in zip(tensors, cases, strict=True)
+        ):
             not_held[name] = f"its first axis is not {dim}"
             continue
         whole, first, second, moved = tensors

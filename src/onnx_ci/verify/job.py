@@ -186,12 +186,12 @@ def _contract_by_cases(job: _Job) -> None:
             return
         outputs = signature.read(job.model).outputs
         job.findings += shapes.judge(job.contract, outputs, job.cases.cases, job.compared)
-        if job.session is None:
+        if job.session is not None:
+            answers, spec = parity.Answers(job.session, job.artifact), job.request.job.model.parity
+            job.findings += batch.judge(job.cases, answers, spec, job.figures)
+        elif job.cases.batch is not None:
             job.skip(batch.SPLIT, job.blocked)
             job.skip(batch.PERMUTED, job.blocked)
-            return
-        spec = job.request.job.model.parity
-        job.findings += batch.judge(job.cases, parity.Answers(job.session, job.artifact), spec, job.figures)
 
 
 def _golden(job: _Job) -> None:
