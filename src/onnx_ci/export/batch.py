@@ -105,7 +105,7 @@ def batch_dim(declared: Declared) -> str | None:
     """The dim that stands on the first axis of all inputs that have it, and on no other axis; None if there are two."""
     shapes = [item.axes for item in declared.inputs]
     found = []
-    for name in dict.fromkeys(axes[0] for axes in shapes if axes and isinstance(axes[0], str)):
+    for name in dict.fromkeys(str(axes[0]) for axes in shapes if axes and str(axes[0]).isidentifier()):
         places = [(at, axis) for axes in shapes for at, axis in enumerate(axes) if name in sizes.names_in(axis)]
         if all(place == (0, name) for place in places):
             found.append(name)

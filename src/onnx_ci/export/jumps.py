@@ -21,7 +21,7 @@ _FEW = 3
 _MOST_VARIANTS = 3
 _PARTS = 10
 _FIRST = -1.0
-_RANKS = ("refused", "branch", "output", "inner")
+_RANKS = ("refused", "output", "branch", "inner")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _WINDOW = 72
 """Sizes around the example; two periods of a stride of 32, and a little."""
 _END = 12
 _GRID = 24
-_MOST_LOOKS = 48
+_MOST_LOOKS = 160
 _SMALL = 20
 
 
@@ -58,27 +58,29 @@ def _halve(one: Range, found: Mapping[int, Trace], at: Callable[[int], bool]) ->
     places = sorted((size - one.min) // one.step for size in found)
     count = (one.top - one.min) // one.step
     slack = _slack(one, found)
-    gaps = [(a, b) for a, b in itertools.pairwise(places) if b - a > 1]
-    sure: list[tuple[int, int]] = []
-    looks = 0
-    while sure or (gaps and looks < _MOST_LOOKS):
-        looks += not sure
-        low, high = sure.pop() if sure else gaps.pop(0)
+    reach = min(round(2 * slack) + 2, _SMALL)
+    gaps = [(a, b, False) for a, b in itertools.pairwise(places) if b - a > 1]
+    sure: list[tuple[int, int, bool]] = []
+    most = len(found) + len(gaps) + _MOST_LOOKS
+    while sure or (gaps and len(found) < most):
+        low, high, suspect = sure.pop() if sure else gaps.pop(0)
         middle = (low + high) // 2
         if not at(middle):
             return
         first, between, last = (found[one.min + place * one.step] for place in (low, middle, high))
         straight = _on_line(first, between, last, (middle - low) / (high - low), slack)
         alike = _alike(first, between), _alike(between, last)
-        if straight and all(alike):
-            continue
-        if high - low <= _SMALL:  # a change this near its line hides in the slack, and shows in its steps
-            if not all(at(place) for place in range(max(low - 2, 0), min(high + 2, count) + 1)):
-                return
-            continue
-        for a, b, same in ((low, middle, alike[0]), (middle, high, alike[1])):
-            if not (same and straight):
-                (gaps if same else sure).append((a, b))
+        near: list[int] = []
+        if straight and all(alike):  # half of one that is not: a change near an end hides in the slack
+            near = [*range(low, low + reach), *range(high - reach, high + reach)] if suspect else []
+        elif high - low <= _SMALL:
+            near = list(range(low - 2, high + 3))
+        else:
+            for a, b, same in ((low, middle, alike[0]), (middle, high, alike[1])):
+                if not (same and straight):
+                    (gaps if same else sure).append((a, b, True))
+        if not all(at(place) for place in near if 0 <= place <= count):
+            return
 
 
 def _alike(one: Trace, other: Trace) -> bool:

@@ -66,7 +66,7 @@ class _Scan:
 
 
 def scan(
-    subject: Subject, asked: Asked, outputs: Sequence[str], clock: Callable[[], float] = time.monotonic
+    subject: Subject, asked: Asked, outputs: Sequence[str], clock: Callable[[], float] = time.process_time
 ) -> tuple[list[Plan], Finding]:
     """Runs forward over the ranges and plans cases on both sides of what changes; the finding says how far it came.
 
@@ -74,7 +74,7 @@ def scan(
         subject: The module and its example.
         asked: The ranges, and what is planned already.
         outputs: The names of the module's outputs, in their order.
-        clock: In seconds.
+        clock: In seconds; of this process, so that a busy machine makes no other cases.
     """
     budget = min(MOST_SECONDS, SHARE_OF_LIMIT * subject.spec.time_limit)
     start = clock()
@@ -205,4 +205,6 @@ def _finding(found: _Scan, why: str, seconds: float, budget: float) -> Finding:
 
 
 def _counted(found: _Scan) -> str:
-    return f"{found.jumps or 'no'} kind{'' if found.jumps == 1 else 's'} of jump, {len(found.plans)} cases made of them"
+    kinds = f"{found.jumps} kind{'' if found.jumps == 1 else 's'} of jump" if found.jumps else "no jump"
+    count = len(found.plans)
+    return kinds + (f", {count} case{'' if count == 1 else 's'} made of them" if found.jumps else "")
