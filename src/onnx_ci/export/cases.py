@@ -83,6 +83,18 @@ def boundary_cases(
         notes: Receives a sentence for each case that was left out.
     """
     base = example if example.dims else measure(example, promised)
+    limits, shapes, widths = frame(promised, ranges, base)
+    known = [case.dims for case in user]
+    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
+    if notes is not None:
+        notes += left_out
+    return [make(plan, promised, base, user) for plan in plans]
+
+
+def frame(
+    promised: Declared, ranges: Mapping[str, tuple[int, int | None]], base: RunCase
+) -> tuple[dict[str, sizes.Range], dict[str, list[int | str]], dict[str, int]]:
+    """The range of each dim that may vary; and of each tensor, by path, its axes and the bytes of an element."""
     limits = {
         name: sizes.Range.of(ranges[name], promised.dims.get(name, DimSpec()), size)
         for name, size in base.dims.items()
@@ -90,12 +102,7 @@ def boundary_cases(
     }
     shapes = {item.path: item.axes for item in promised.inputs}
     leaves = arguments.paths(base.inputs)
-    widths = {path: leaves[path].element_size() for path in shapes}
-    known = [case.dims for case in user]
-    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
-    if notes is not None:
-        notes += left_out
-    return [make(plan, promised, base, user) for plan in plans]
+    return limits, shapes, {path: leaves[path].element_size() for path in shapes}
 
 
 def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[RunCase]) -> RunCase:

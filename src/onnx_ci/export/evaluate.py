@@ -19,7 +19,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error
-from onnx_ci.records.cases import Case, CaseOutput
+from onnx_ci.records.cases import BatchIdentity, Case, CaseOutput
 from onnx_ci.records.result import Finding, finding
 
 
@@ -30,12 +30,14 @@ class Evaluation:
     Attributes:
         sizes: For each output of the file the shapes that were seen.
         notes: Cases that were left out, a sentence each.
+        batch: Which cases are one batch in parts and in another order.
     """
 
     cases: list[Case] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     sizes: dict[str, list[list[int]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    batch: BatchIdentity = field(default_factory=BatchIdentity)
 
 
 def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: Path) -> Evaluation:

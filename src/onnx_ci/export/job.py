@@ -11,10 +11,10 @@ from onnx_ci.artifact import layout, machine
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.export import (
     arguments,
-    cases,
     checks,
     edges,
     evaluate,
+    gather,
     goldens,
     graph,
     operators,
@@ -135,13 +135,12 @@ class _Maker:
         return [self._exported(seen), *findings], digest, timings
 
     def _evaluate(self) -> Evaluation:
-        notes: list[str] = []
-        allowed = promise.ranges(self._subject, self._graph)
-        own = cases.boundary_cases(self._subject.declared, allowed, self._example, self._user, notes=notes)
-        own = [case for case in own if all(item.allows(case.dims) for item in self._graph.restrictions)]
+        made = gather.gather(self._subject, self._graph, self._example, self._user)
         known = self._user if self._user else [self._example]
-        seen = evaluate.evaluate(self._subject, self._graph, [*known, *own], self._folder)
-        seen.notes[:0] = notes
+        seen = evaluate.evaluate(self._subject, self._graph, [*known, *made.cases], self._folder)
+        seen.notes[:0] = made.notes
+        seen.findings += made.findings
+        seen.batch = made.batch.resolved(seen.cases)
         return seen
 
     def _judge_graph(self) -> list[Finding]:
@@ -175,7 +174,7 @@ class _Maker:
         layout.write_record(self._folder, layout.CONTRACT, promised)
         layout.write_record(self._folder, layout.CONFIG, self._request.job)
         layout.write_record(self._folder, layout.SOURCE_MAP, self._graph.source_map)
-        listed = CaseList(schema_version=CASES_VERSION, cases=seen.cases, notes=seen.notes)
+        listed = CaseList(schema_version=CASES_VERSION, cases=seen.cases, notes=seen.notes, batch=seen.batch)
         layout.write_record(self._folder, layout.CASES, listed)
 
     def _exported(self, seen: Evaluation) -> Finding:

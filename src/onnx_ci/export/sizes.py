@@ -12,6 +12,8 @@ from onnx_ci.records.model import DimSpec
 
 Sizes = dict[str, int]
 Shapes = Mapping[str, Sequence[int | str]]
+Fits = Callable[[Mapping[str, int]], bool]
+"""Whether a case of these sizes is within the budget of memory and work."""
 
 MOST_CASES = 24
 MOST_BYTES = 256 << 20
@@ -20,6 +22,7 @@ MOST_GROWTH = 16
 """How many times the example's work a case may be."""
 FREE_WORK = 1 << 24
 """Work that any case may be, however small the example is."""
+_AWAY = 32
 _START = {0: 2}  # the first axis is a batch; others need room for kernels and strides
 _SPATIAL, _OTHER = 64, 12
 
@@ -47,6 +50,13 @@ class Range:
     def top(self) -> int:
         """The largest size to try: without an end, a step over twice the example."""
         return self.max if self.max is not None else 2 * self.example + self.step
+
+    def near(self) -> Iterator[int]:
+        """The sizes next to the example, the nearest first; a few dozen."""
+        for away in range(1, _AWAY):
+            for size in (self.example + away * self.step, self.example - away * self.step):
+                if self.holds(size):
+                    yield size
 
     def holds(self, size: int) -> bool:
         """Whether a size is in the range."""
@@ -99,11 +109,11 @@ def boundaries(
     Returns:
         The plans, no sizes twice, and a sentence for each one that was left out.
     """
-    fits = _budget(base, shapes, widths)
+    fits = budget(base, shapes, widths)
     tried = [dict(base), *map(dict, known)]
     plans: list[Plan] = []
     notes: list[str] = []
-    for plan in _wanted(ranges, base, shapes, fits):
+    for plan in itertools.chain(_wanted(ranges, base, shapes, fits), _missing(ranges, base, shapes, fits, tried)):
         if plan.dims in tried:
             continue
         tried.append(plan.dims)
@@ -126,7 +136,7 @@ def example(dims: Mapping[str, DimSpec], taken: set[int], shapes: Shapes) -> Siz
     return {name: chosen[name] for name in dims}
 
 
-def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Callable[[Sizes], bool]) -> Iterator[Plan]:
+def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Fits) -> Iterator[Plan]:
     if len(ranges) > 1:
         yield Plan("all-min", "every dim at its minimum", base | {name: one.min for name, one in ranges.items()})
         yield _all_max(ranges, base, fits)
@@ -136,13 +146,50 @@ def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Call
         off = next((size for size in (one.example + one.step, one.example - one.step) if one.holds(size)), None)
         if off is not None:
             yield Plan(f"{name}-off", f"{name} one step off the example, {off}", base | {name: off})
-    for first, second in _neighbours(shapes, ranges):
+    for first, second in neighbours(shapes, ranges):
         if ranges[first].holds(base[second]) and ranges[second].holds(base[first]):
             swapped = base | {first: base[second], second: base[first]}
             yield Plan(f"{first}-{second}-swapped", f"{first} and {second} exchanged", swapped)
 
 
-def _at_max(name: str, one: Range, base: Sizes, fits: Callable[[Sizes], bool]) -> Plan:
+def _missing(
+    ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Fits, tried: Sequence[Sizes]
+) -> Iterator[Plan]:
+    """What none of the cases so far is, though the ranges allow it: a rectangle of either kind, a size that no
+    neighbour divides. `tried` grows while this runs.
+    """
+    for pair in neighbours(shapes, ranges):
+        for small, large in (pair, pair[::-1]):
+            one, other = ranges[small], ranges[large]
+            if one.min < other.top and not any(dims[small] < dims[large] for dims in tried if small in dims):
+                dims = base | {small: one.min, large: _largest(large, other, base | {small: one.min}, fits)}
+                yield Plan(f"{small}-below-{large}", f"{small} smaller than {large}", dims)
+    for name, one in ranges.items():
+        beside = _beside(name, shapes)
+        if any(_odd(name, dims, beside) for dims in tried if name in dims):
+            continue
+        odd = next((size for size in one.near() if _odd(name, base | {name: size}, beside)), None)
+        if odd is not None:
+            yield Plan(f"{name}-odd", f"{name} {odd}, a multiple of none of its neighbours", base | {name: odd})
+
+
+def _odd(name: str, dims: Sizes, beside: Sequence[int | str]) -> bool:
+    others = [size_of(axis, dims) for axis in beside]
+    return dims[name] > 1 and all(dims[name] % size for size in others if size > 1)
+
+
+def _beside(name: str, shapes: Shapes) -> list[int | str]:
+    """The axes that lie beside a dim in some tensor, and are not made of it."""
+    found: dict[int | str, None] = {}
+    for axes in shapes.values():
+        for first, second in itertools.pairwise(axes):
+            for one, other in ((first, second), (second, first)):
+                if one == name and name not in names_in(other):
+                    found[other] = None
+    return list(found)
+
+
+def _at_max(name: str, one: Range, base: Sizes, fits: Fits) -> Plan:
     size = _largest(name, one, base, fits)
     why = f"{name} at its maximum, {size}"
     if one.max is None:
@@ -152,7 +199,7 @@ def _at_max(name: str, one: Range, base: Sizes, fits: Callable[[Sizes], bool]) -
     return Plan(f"{name}-max", why, base | {name: size})
 
 
-def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Callable[[Sizes], bool]) -> Plan:
+def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Fits) -> Plan:
     dims = base | {name: one.top for name, one in ranges.items()}
     cut: list[str] = []
     for name in sorted(ranges, key=lambda name: ranges[name].top / max(base[name], 1), reverse=True):
@@ -164,7 +211,7 @@ def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Callable[[Sizes], b
     return Plan("all-max", f"every dim at its maximum{said}", dims)
 
 
-def _largest(name: str, one: Range, dims: Sizes, fits: Callable[[Sizes], bool]) -> int:
+def _largest(name: str, one: Range, dims: Sizes, fits: Fits) -> int:
     """The largest size of one dim that fits, the others as they are; at least the example's."""
     if fits(dims | {name: one.top}):
         return one.top
@@ -175,17 +222,18 @@ def _largest(name: str, one: Range, dims: Sizes, fits: Callable[[Sizes], bool]) 
     return low * one.step
 
 
-def _budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int]) -> Callable[[Sizes], bool]:
+def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int]) -> Fits:
+    """What a case may cost, by the example's own cost."""
     most = max(MOST_GROWTH * _work(base, shapes), FREE_WORK)
 
-    def fits(dims: Sizes) -> bool:
+    def fits(dims: Mapping[str, int]) -> bool:
         size = sum(widths[path] * _elements(axes, dims) for path, axes in shapes.items())
         return size <= MOST_BYTES and _work(dims, shapes) <= most
 
     return fits
 
 
-def _work(dims: Sizes, shapes: Shapes) -> int:
+def _work(dims: Mapping[str, int], shapes: Shapes) -> int:
     """What a forward costs, roughly: attention is quadratic in a sequence, convolution linear in a picture."""
     total = 0
     for axes in shapes.values():
@@ -195,11 +243,11 @@ def _work(dims: Sizes, shapes: Shapes) -> int:
     return total
 
 
-def _elements(axes: Sequence[int | str], dims: Sizes) -> int:
+def _elements(axes: Sequence[int | str], dims: Mapping[str, int]) -> int:
     return math.prod(max(size_of(axis, dims), 0) for axis in axes)
 
 
-def _neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, str]]:
+def neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, str]]:
     """Pairs of dims that lie side by side in a tensor."""
     pairs: dict[tuple[str, str], None] = {}
     for axes in shapes.values():

@@ -43,6 +43,7 @@ class OutputComparison:
     Attributes:
         output: Its name; an item of a sequence is "name[2]".
         base: The name without the item.
+        given: The shape that the target gave; None where it gave no tensor.
         fault: The first broken layer; then there are no figures.
         floats: For float dtypes.
         exact: For all others.
@@ -61,6 +62,7 @@ class OutputComparison:
     base: str
     dtype: str
     shape: list[int]
+    given: list[int] | None = None
     fault: Fault | None = None
     floats: Measures | None = None
     exact: ExactFigures | None = None

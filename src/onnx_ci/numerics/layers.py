@@ -69,6 +69,7 @@ def _compare(output: str, base: str, want: Value, got: Value, truth: Value, cont
             base=base,
             dtype=dtype_name(want),
             shape=shape,
+            given=list(got.shape) if isinstance(got, np.ndarray) else None,
             unsure=unsure,
             **more,  # type: ignore[arg-type]
         )

@@ -52,9 +52,37 @@ class Case:
 
 
 @record
+class BatchIdentity:
+    """Cases that are one batch in parts and in another order, and for which outputs PyTorch gives the same rows.
+
+    Attributes:
+        dim: The batch's name; empty where there is none, or it can't be split.
+        whole: The index of the case with all rows; likewise `parts`, in order, and `permuted`.
+        order: Row i of the permuted case is row ``order[i]`` of the whole.
+        split: Outputs of the file for which PyTorch's rows of the parts are those of the whole.
+        permutes: Outputs for which PyTorch's rows move with the rows of the inputs.
+        not_held: Why an output is in neither list; under "" why nothing was tried.
+    """
+
+    dim: str = ""
+    whole: int | None = None
+    parts: list[int] = field(default_factory=list)
+    permuted: int | None = None
+    order: list[int] = field(default_factory=list)
+    split: list[str] = field(default_factory=list)
+    permutes: list[str] = field(default_factory=list)
+    not_held: dict[str, str] = field(default_factory=dict)
+
+
+@record
 class CaseList:
-    """All cases of an artifact, in the order of their folders."""
+    """All cases of an artifact, in the order of their folders.
+
+    Attributes:
+        batch: What is known of rows that do not depend on each other; None in lists of before it was looked at.
+    """
 
     schema_version: int
     cases: list[Case]
     notes: list[str] = field(default_factory=list)
+    batch: BatchIdentity | None = None

@@ -15,6 +15,7 @@ from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.machine import describe
 from onnx_ci.errors import OnnxCiError
+from onnx_ci.numerics.comparison import CaseComparison
 from onnx_ci.records import cases, contract, source_map
 from onnx_ci.records.cases import CaseList
 from onnx_ci.records.contract import Contract
@@ -23,6 +24,7 @@ from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Finding, OutputFigures, Result, Timing, finding, label, worst
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import (
+    batch,
     bench,
     dataflow,
     golden,
@@ -31,6 +33,7 @@ from onnx_ci.verify import (
     placement,
     profile,
     refusal,
+    shapes,
     signature,
     structure,
     validated,
@@ -65,6 +68,7 @@ class _Job:
     cases: CaseList | None = None
     source_map: SourceMap = field(default_factory=lambda: SourceMap(schema_version=1))
     session: Session | None = None
+    compared: list[CaseComparison] = field(default_factory=list)
     blocked: str = ""
 
     @property
@@ -93,6 +97,7 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     _structure(job, environment.packages)
     _contract(job)
     verdict = _parity(job)
+    _contract_by_cases(job)
     _golden(job)
     _provider(job)
     _latency(job)
@@ -177,7 +182,23 @@ def _parity(job: _Job) -> parity.Verdict | None:
         verdict = parity.judge(runs, job.cases.cases, spec, _today())
         job.findings += verdict.findings
         job.figures = verdict.figures
+        job.compared = runs.comparisons
         return verdict
+
+
+def _contract_by_cases(job: _Job) -> None:
+    with job.stages.run("contract"):
+        if job.model is None or job.contract is None or job.cases is None:
+            job.skip("contract.output-shape", job.blocked or f"{layout.CONTRACT} or {layout.CASES} can't be read")
+            return
+        outputs = signature.read(job.model).outputs
+        job.findings += shapes.judge(job.contract, outputs, job.cases.cases, job.compared)
+        if job.session is not None:
+            answers, spec = parity.Answers(job.session, job.artifact), job.request.job.model.parity
+            job.findings += batch.judge(job.cases, answers, spec, job.figures)
+        elif job.cases.batch is not None:
+            job.skip(batch.SPLIT, job.blocked)
+            job.skip(batch.PERMUTED, job.blocked)
 
 
 def _golden(job: _Job) -> None:

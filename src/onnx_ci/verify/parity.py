@@ -88,6 +88,22 @@ def _compare(
     return parity.compare_case(case, expected, actual, oracle, spec, again=again, unit=unit)
 
 
+class Answers:
+    """What a session answers to a case, without a word on whether it is right."""
+
+    def __init__(self, session: Session, artifact: Artifact) -> None:
+        self._session, self._artifact = session, artifact
+
+    def __call__(self, case: Case) -> dict[str, Value] | str | None:
+        """The outputs; what the runtime said where it stops; None where nothing can be told."""
+        try:
+            return self._session.run(feeds_for(self._session, read_inputs(self._artifact, case))[0])
+        except ArtifactError:
+            return None
+        except RuntimeFault as fault:
+            return None if fault.kind in ("memory", "device") else fault.message
+
+
 def feeds_for(session: Session, inputs: Mapping[str, Value]) -> tuple[dict[str, Value], list[str]]:
     """Picks what the file takes, by name; and the names that it does not take.
 

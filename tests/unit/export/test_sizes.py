@@ -147,3 +147,41 @@ def test_an_examples_sizes_keep_range_and_multiple():
     assert chosen["height"] % 32 == 0
     assert 32 <= chosen["height"] <= 512
     assert (chosen["batch"], chosen["time"]) == (1, 7)
+
+
+@st.composite
+def two_dims(draw):
+    ranges = {}
+    for name in ("height", "width"):
+        least = draw(st.integers(0, 40))
+        most = draw(st.integers(max(least, 1), 80))
+        ranges[name] = Range(least, most, 1, draw(st.integers(max(least, 1), most)))
+    return ranges
+
+
+@given(two_dims())
+def test_rectangles_both_ways_where_the_ranges_allow_them(ranges):
+    base = {name: one.example for name, one in ranges.items()}
+    made, _ = plans(ranges, base, {"x": [1, "height", "width"]})
+    tried = [base, *(plan.dims for plan in made.values())]
+    for small, large in (("height", "width"), ("width", "height")):
+        possible = ranges[small].min < ranges[large].max
+        assert any(dims[small] < dims[large] for dims in tried) == possible
+
+
+@given(two_dims())
+def test_a_size_that_no_neighbour_divides_where_one_is_near(ranges):
+    base = {name: one.example for name, one in ranges.items()}
+    made, _ = plans(ranges, base, {"x": [1, "height", "width", 2]})
+    tried = [base, *(plan.dims for plan in made.values())]
+    odd = [size for size in ranges["width"].near() if size > 1 and size % 2 and size % max(base["height"], 2)]
+    if odd:
+        assert any(
+            dims["width"] > 1 and dims["width"] % 2 and (dims["height"] < 2 or dims["width"] % dims["height"])
+            for dims in tried
+        )
+
+
+def test_size_zero_is_a_case_where_it_is_declared():
+    made, _ = plans({"rows": Range.of((0, 9), DimSpec(min=0, max=9), 4)}, {"rows": 4}, {"x": ["rows", 3]})
+    assert made["rows-min"].dims == {"rows": 0}

@@ -1,0 +1,68 @@
+"""All cases beside the user's: at the edges of dims, at both sides of jumps, in parts and permuted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx_ci.export import batch, cases, promise, scan, sizes
+from onnx_ci.export.batch import Batch
+from onnx_ci.export.measure import measure
+from onnx_ci.export.sizes import Plan
+from onnx_ci.export.subject import Graph, Subject
+from onnx_ci.export.types import NamedInputs, RunCase
+from onnx_ci.records.result import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The cases that were made.
+
+    Attributes:
+        notes: What was left out, and how far the scan came, a sentence each.
+        batch: Which of them are one batch in parts.
+    """
+
+    cases: list[RunCase]
+    findings: list[Finding]
+    notes: list[str]
+    batch: Batch
+
+
+def gather(subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunCase]) -> Gathered:
+    """Makes them all, none at sizes that the captured graph does not hold for."""
+    notes: list[str] = []
+    base = example if example.dims else measure(example, subject.declared)
+    allowed = promise.ranges(subject, graph)
+    edges = cases.boundary_cases(subject.declared, allowed, base, user, notes=notes)
+    limits, shapes, widths = cases.frame(subject.declared, allowed, base)
+    fits = sizes.budget(base.dims, shapes, widths)
+
+    def make(plan: Plan) -> RunCase:
+        return cases.make(plan, subject.declared, base, user)
+
+    draws = itertools.count()
+
+    def inputs(dims: Mapping[str, int]) -> NamedInputs:
+        return make(Plan(f"scan-{next(draws)}", "", dict(dims))).inputs  # other values each time
+
+    asked = scan.Asked(
+        ranges=limits,
+        base=base.dims,
+        planned=[base.dims, *(case.dims for case in user), *(case.dims for case in edges)],
+        pairs=sizes.neighbours(shapes, limits),
+        fits=fits,
+        make=inputs,
+    )
+    plans, told = scan.scan(subject, asked, _outputs(subject, graph))
+    made = [*edges, *(make(plan) for plan in plans)]
+    held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
+    rows = batch.plan(subject, graph, base, limits, make, fits)
+    return Gathered([*held, *rows.cases], [told], [*notes, told.message], rows)
+
+
+def _outputs(subject: Subject, graph: Graph) -> list[str]:
+    """The names of the module's outputs, in their order; of one that the file lacks, its number."""
+    names = {at: name for name, at in graph.outputs.items()}
+    return [names.get(at, str(at)) for at in range(len(subject.eager.values))]

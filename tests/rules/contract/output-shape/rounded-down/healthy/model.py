@@ -1,0 +1,13 @@
+"""Every second step is given back, the first one included: of an odd number, half of it rounded up."""
+
+import torch
+from torch import nn
+
+
+class Halved(nn.Module):
+    def forward(self, x):
+        return x[:, ::2].tanh()
+
+
+def build():
+    return Halved().eval()
