@@ -85,6 +85,7 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
         ("versions", _versions(report)),
         ("warnings", _listed("Warnings", report, context, "warn")),
         ("contract", _accepted(report)),
+        ("untried sizes", _untried(report)),
         ("latency", _latency(report)),
         ("parity notes", _parity_notes(report)),
         ("conditions", _conditions(report)),
@@ -158,6 +159,16 @@ def _accepted(report: Report) -> str:
     models = len({one.model for one in found})
     title = f"What {count(models, 'model')} {'accepts' if models == 1 else 'accept'}"
     return _fold(title, [grid(["Model", "Input", "Sizes"], rows)]) if rows else ""
+
+
+def _untried(report: Report) -> str:
+    """Ends of declared ranges that no case reaches, though the capture covers them: said, since a budget cut them."""
+    lines = {
+        f"- {code(label(result.model, result.variant), limit=80)}: {prose(found.message, limit=400)}": None
+        for result, found in findings(report, "pass")
+        if found.rule == "contract.untested" and found.data
+    }
+    return _fold(f"Declared sizes that no case tries ({len(lines)})", lines) if lines else ""
 
 
 def _version(environment: Environment, package: str) -> str:

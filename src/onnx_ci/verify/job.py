@@ -36,6 +36,7 @@ from onnx_ci.verify import (
     shapes,
     signature,
     structure,
+    untested,
     validated,
 )
 from onnx_ci.verify.session import (
@@ -168,7 +169,9 @@ def _contract(job: _Job) -> None:
         job.findings += signature.judge(job.model, job.contract, declared)
         at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
         found = refusal.judge(job.model, job.contract, job.session)
-        found += [validated.judge(job.artifact, job.contract, job.cases.cases)] if job.cases else []
+        if job.cases is not None:
+            found.append(validated.judge(job.artifact, job.contract, job.cases.cases))
+            found += untested.judge(job.contract, job.cases, declared.dims)
         job.findings += [replace(one, **at) if one.status in ("fail", "warn") else one for one in found]
 
 

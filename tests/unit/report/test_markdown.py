@@ -132,3 +132,13 @@ def test_a_pass_does_not_claim_more_than_what_ran(others, legs, said):
         results.append(result("a", "npu", others, required=False, artifact=results[0].artifact))
     plan = Plan(schema_version=1, config="c", legs=legs) if legs else None
     assert markdown.comment(merge(results, plan, [])).splitlines()[0].endswith(f" onnx-ci: {said}")
+
+
+def test_sizes_that_a_budget_left_untried_are_named_though_guards_cover_them():
+    said = "batch is declared up to 100000; the largest size tried is 341; the capture's guards cover the rest"
+    tried = finding("contract.untested", "pass", "batch", said, data={"max": {"declared": 100000, "tried": [341]}})
+    all_tried = finding("contract.untested", "pass", "", "cases reach all 2 ends of the declared ranges")
+    text = markdown.summary(merge([result("a", "cpu", [tried]), result("b", "cpu", [all_tried])], None, []))
+    assert "Declared sizes that no case tries (1)" in text
+    assert "the largest size tried is 341" in text
+    assert "cases reach all" not in text
