@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from onnx_ci.artifact import layout, machine
-from onnx_ci.errors import OnnxCiError
+from onnx_ci.errors import MachineError
 from onnx_ci.export import (
     arguments,
     checks,
@@ -22,6 +22,7 @@ from onnx_ci.export import (
     probe,
     program,
     promise,
+    retry,
     rewrite,
     save,
     state,
@@ -60,6 +61,7 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
         with stages("rewrite"):
             findings += rewrite.judge(subject, example, user, Path(request.root), start)
     built = graph.build(subject, stages)
+    subject, example, built = retry.settled(subject, example, user, built, lambda other: graph.build(other, stages))
     if not isinstance(built, Graph):
         outside = [evaluate.contradicts(example)] if example.problems else []
         return _result(request, environment, stages, [*findings, *outside, *built])
@@ -70,7 +72,7 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             more, digest, timings = made.make()
             (Path(folder) / "new").rename(target)
     except OSError as error:
-        raise OnnxCiError(
+        raise MachineError(
             f"the artifact can't be written: {error.strerror or error}",
             where=str(error.filename or target),
             hint="Is the disk full, or the folder read-only? Name another one with --out.",

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
 
 from onnx_ci.artifact.layout import Artifact
-from onnx_ci.export import another, arguments, cases, drawn, evaluate, graph, rerun, save, sizes, state
+from onnx_ci.export import another, arguments, cases, drawn, evaluate, graph, rerun, retry, save, sizes, state
 from onnx_ci.export.another import Room
 from onnx_ci.export.clock import Stages, peak_memory
 from onnx_ci.export.difference import Difference, first_difference
@@ -50,6 +50,9 @@ def reexport(request: ReexportRequest, progress: Callable[[str], None]) -> Reexp
 def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list[Finding]:
     with stages("second export"):
         given = load(request.job.model, Path(request.root))
+    first = next((case.dims for case in artifact.cases().cases if case.origin == "example"), given.example.dims)
+    if first != given.example.dims:  # the first export kept another example than it began with
+        given = replace(given, example=retry.moved(given.example, first, given.declared, given.user))
     if request.weights and given.weights != request.weights:
         return drawn.weights(RULE)
     user = [case.dims for case in given.user if not case.problems]

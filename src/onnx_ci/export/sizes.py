@@ -25,6 +25,8 @@ FREE_WORK = 1 << 24
 _AWAY = 32
 _START = {0: 2}  # the first axis is a batch; others need room for kernels and strides
 _SPATIAL, _OTHER = 64, 12
+_NEAR = 2048
+"""Sizes to either side of the one wanted that are looked through for a distinct one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +268,16 @@ def _start(name: str, shapes: Shapes) -> int:
 
 
 def _distinct(dim: DimSpec, avoid: set[int], start: int) -> int:
+    """The size next to `start`; to twice the minimum where that is larger.
+
+    At its minimum a dim often leaves a single window, patch or frame, and torch freezes a size of 1.
+    """
     step = dim.multiple_of
     low = -(-max(dim.min or 0, 1) // step) * step
-    high = dim.max if dim.max is not None else max(low, start) + step * (len(avoid) + 1)
+    wanted = 2 * low + 1 if low >= start else start
+    high = dim.max if dim.max is not None else max(low, wanted) + step * (len(avoid) + 1)
     sizes = range(low, high + 1, step)
-    near = sorted(sizes[:4096], key=lambda size: (size < start, abs(size - start)))
+    middle = (min(wanted, high) - low) // step
+    close = sizes[max(middle - _NEAR, 0) : middle + _NEAR]
+    near = sorted(close, key=lambda size: (size < wanted, abs(size - wanted)))
     return next((size for size in near if size not in avoid), low)

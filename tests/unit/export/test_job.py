@@ -141,6 +141,31 @@ class Wrong(nn.Module):
 
 def wrong():
     return Wrong().eval()
+
+
+class Strides(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.frames = nn.Conv1d(1, 4, 8, 8)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x):
+        x = self.frames(x[:, None]).transpose(1, 2)
+        return self.attention(x, x, x)[0]
+
+
+def strides():
+    torch.manual_seed(3)
+    return Strides().eval()
+
+
+class Sides(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[1] > 20 else x
+
+
+def sides():
+    return Sides().eval()
 """
 
 
@@ -282,6 +307,26 @@ def test_a_baked_size_is_judged_by_what_the_file_does_there(root):
     assert guard.status == "fail"
     assert "PyTorch with" in guard.message
     assert (guard.file, guard.line) == ("models.py", line_of("int(x.shape[2] * 0.5)"))
+
+
+def test_a_size_that_froze_because_of_an_example_of_ours_is_exported_at_another(root):
+    dims = {"samples": DimSpec(min=8, max=40)}  # 12 samples leave one frame
+    result, artifact = run(root, "strides", inputs={"x": floats(3, "samples")}, dims=dims)
+    assert [one for one in result.findings if one.status == "fail"] == []
+    assert artifact.contract().dims["samples"].captured_max == 40
+    assert artifact.cases().cases[0].dims == {"samples": 18}
+
+
+def test_a_size_that_froze_at_the_users_own_example_is_found(root):
+    dims = {"samples": DimSpec(min=8, max=40, example=12)}
+    result, _ = run(root, "strides", "strides_chosen", inputs={"x": floats(3, "samples")}, dims=dims)
+    assert [one.status for one in found(result, "contract.static-dim")] == ["fail"]
+
+
+def test_a_branch_on_a_size_is_found_at_any_example(root):
+    result, _ = run(root, "sides", inputs={"x": floats("b", "n")}, dims={"n": DimSpec(min=2, max=40)})
+    (range_,) = found(result, "contract.range")
+    assert (range_.status, range_.line) == ("fail", line_of("x.shape[1] > 20"))
 
 
 def test_what_the_module_refuses_too_becomes_part_of_the_contract(root):

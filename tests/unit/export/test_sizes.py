@@ -185,3 +185,17 @@ def test_a_size_that_no_neighbour_divides_where_one_is_near(ranges):
 def test_size_zero_is_a_case_where_it_is_declared():
     made, _ = plans({"rows": Range.of((0, 9), DimSpec(min=0, max=9), 4)}, {"rows": 4}, {"x": ["rows", 3]})
     assert made["rows-min"].dims == {"rows": 0}
+
+
+def test_an_example_is_well_above_a_large_minimum():
+    dims = {
+        "samples": DimSpec(min=400, max=16000),
+        "t": DimSpec(min=16, max=512),
+        "open": DimSpec(min=5000),
+        "close": DimSpec(min=400, max=500),
+        "step": DimSpec(min=64, max=512, multiple_of=32),
+        "only": DimSpec(min=40, max=40),
+    }
+    chosen = example(dims, set(), {name: [1, name] for name in dims})
+    assert chosen == {"samples": 801, "t": 33, "open": 10001, "close": 500, "step": 160, "only": 40}
+    assert example({"t": DimSpec(min=16, max=512)}, {33}, {"x": [1, "t"]}) == {"t": 34}
