@@ -166,6 +166,17 @@ def changes(accepted: dict[str, Any], now: dict[str, Any], path: str = "") -> li
     return found
 
 
+def names(promised: dict[str, Any], side: str) -> list[str]:
+    """The names of a promise's tensors, in order.
+
+    Args:
+        promised: By `promise`, or as a golden's record has it: from outside, so a part that is not there is no name.
+        side: "inputs" or "outputs".
+    """
+    listed = promised.get(side)
+    return [str(item.get("name")) for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
 def orphans(golden_dir: Path, labels: Collection[str]) -> list[str]:
     """Names of goldens whose model is not among these.
 

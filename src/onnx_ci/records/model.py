@@ -144,13 +144,19 @@ class LockSpec:
 
 @record
 class JobSpec:
-    """One model with all that judges it: the artifact's ``config.json``."""
+    """One model with all that judges it: the artifact's ``config.json``.
+
+    Attributes:
+        models: ``name[@variant]`` of every model of the config, so that a golden that is nobody's can be told; empty
+            where it is not known.
+    """
 
     model: ModelSpec
     targets: list[TargetSpec]
     golden_dir: str = "golden"
     latency: LatencySpec = field(default_factory=LatencySpec)
     lock: LockSpec = field(default_factory=LockSpec)
+    models: list[str] = field(default_factory=list)
 
 
 @record
@@ -173,5 +179,10 @@ class Config:
     def job(self, model: ModelSpec) -> JobSpec:
         """What one worker needs to know of the config."""
         return JobSpec(
-            model=model, targets=self.targets, golden_dir=self.golden_dir, latency=self.latency, lock=self.lock
+            model=model,
+            targets=self.targets,
+            golden_dir=self.golden_dir,
+            latency=self.latency,
+            lock=self.lock,
+            models=[f"{one.name}@{one.variant}" if one.variant else one.name for one in self.models],
         )

@@ -20,14 +20,48 @@ from onnx_ci.verify.session import RuntimeFault, Session
 _ACCEPT = "Review the outputs, then run `onnx-ci golden accept --model {name}` and commit the folder."
 
 
-def absent(name: str, all_goldens: Path) -> Finding:
-    """Says that a model has no golden: a warning only where other models have theirs."""
-    others = golden.orphans(all_goldens, [])
+def absent(name: str, all_goldens: Path, models: Sequence[str] = (), contract: Contract | None = None) -> Finding:
+    """Says that a model has no golden: a warning only where other models have theirs.
+
+    A golden that belongs to no model and was accepted for just these inputs and outputs is this model's under another
+    name: whoever renamed either took the guard away, so that fails.
+
+    Args:
+        name: ``model[@variant]``.
+        all_goldens: The folder of all goldens.
+        models: The names of all models in the config; empty where they are not known, and then nobody's golden can be
+            told.
+        contract: Of the artifact; None where it can't be read.
+    """
     hint = _ACCEPT.format(name=name)
+    nobodys = golden.orphans(all_goldens, models) if models else []
+    renamed = [other for other in nobodys if contract is not None and _fits(all_goldens / other, contract)]
+    if renamed:
+        stored = f"{all_goldens.as_posix()}/{renamed[0]}"
+        return finding(
+            "golden.missing",
+            "fail",
+            name,
+            f"{name} has no golden, and the golden {renamed[0]}, of no model in the config, has its inputs and "
+            f"outputs: the golden of {name} looks renamed to {renamed[0]}, and guards nothing",
+            hint=f"Rename the folder {stored} to {name}; if the model behind it is gone, delete it.",
+            data={"orphaned": renamed},
+        )
+    others = golden.orphans(all_goldens, [])
     if others:
         message = f"{name} has no golden, {len(others)} others have ({', '.join(others[:3])})"
         return finding("golden.missing", "warn", name, message, hint=hint)
     return finding("golden.missing", "skip", name, "no goldens are kept in this repository", hint=hint)
+
+
+def _fits(folder: Path, contract: Contract) -> bool:
+    """Whether a golden was accepted for a model with the inputs and outputs of this one, by name and in order."""
+    try:
+        stored = golden.read(folder).contract
+    except ArtifactError:
+        return False
+    now = golden.promise(contract)
+    return all(golden.names(stored, side) == golden.names(now, side) != [] for side in ("inputs", "outputs"))
 
 
 def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, who: str, name: str) -> list[Finding]:

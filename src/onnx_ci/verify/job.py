@@ -208,7 +208,8 @@ def _golden(job: _Job) -> None:
     with job.stages.run("golden"):
         folder = Path(job.request.golden) if job.request.golden else None
         if folder is None or not folder.is_dir():
-            job.findings.append(golden.absent(job.name, Path(job.request.job.golden_dir)))
+            whole = job.request.job
+            job.findings.append(golden.absent(job.name, Path(whole.golden_dir), whole.models, job.contract))
         elif job.session is None or job.contract is None:
             job.skip("golden.drift", job.blocked or f"{layout.CONTRACT} can't be read")
         else:

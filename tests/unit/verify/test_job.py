@@ -339,6 +339,41 @@ def test_a_missing_golden_warns_only_beside_others(
     assert statuses(run(healthy))["golden.missing"] == "warn"
 
 
+@pytest.mark.parametrize(
+    ("models", "output", "status"),
+    [
+        (["linear"], "y", "fail"),
+        (["linear", "other"], "y", "warn"),  # the golden is another model's
+        ([], "y", "warn"),  # an artifact of before the config's models were written down
+        (["linear"], "scores", "warn"),  # the golden of a model with other outputs, which is gone
+    ],
+)
+def test_a_golden_of_nobody_that_fits_a_model_without_one_was_renamed(
+    models: list[str], output: str, status: str, healthy: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored = tmp_path / "golden" / "other"
+    golden.accept(healthy.folder, stored)
+    record = golden.read(stored)
+    record.contract["outputs"][0]["name"] = output
+    (stored / golden.RECORD).write_text(codec.dumps(record))
+    found = bad(run(healthy, replace(linear_job(), models=models)))["golden.missing"]
+    assert found.status == status
+    assert ("the golden of linear looks renamed to other" in found.message) == (status == "fail")
+    assert ("Rename the folder golden/other to linear" in found.hint) == (status == "fail")
+
+
+def test_a_record_of_nobody_that_is_broken_is_nobodys_guard(
+    healthy: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored = tmp_path / "golden" / "other"
+    golden.accept(healthy.folder, stored)
+    job = replace(linear_job(), models=["linear"])
+    (stored / golden.RECORD).write_text("{")
+    assert bad(run(healthy, job))["golden.missing"].status == "warn"
+
+
 def test_torch_is_never_imported(healthy: Artifact) -> None:
     code = (
         "import sys\n"

@@ -1,4 +1,4 @@
-"""The model was renamed, and its golden was not."""
+"""The model was dropped for another one, and its golden was not."""
 
 import torch
 
