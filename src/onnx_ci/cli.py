@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from onnx_ci.errors import ExitCode, OnnxCiError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_THERE = click.Path(path_type=Path, file_okay=False, exists=True)
 _FILE = click.Path(path_type=Path)
 
 
@@ -26,7 +28,8 @@ def _options(*names: str) -> Callable[[F], F]:
         "target": click.option("--target", "targets", multiple=True, help="Only this target; may be given again."),
         "out": click.option("--out", type=_FOLDER, default="onnx-ci-out", show_default=True, help="Output folder."),
         "artifacts": click.option("--artifacts", type=_FOLDER, help="Artifacts folder; else <out>/artifacts."),
-        "base": click.option("--base", type=_FOLDER, help="Artifacts folder of the base branch, to compare with."),
+        "base": click.option("--base", type=_THERE, help="Artifacts folder of the base branch, to compare with."),
+        "base-if-any": click.option("--base", type=_FOLDER, help="The same; one that is not there is only noted."),
         "python": click.option("--python", help="The interpreter that the model runs in."),
         "comment": click.option("--comment/--no-comment", default=False, help="Post the pull request comment."),
         "author": click.option(
@@ -94,7 +97,7 @@ def verify(**options: Any) -> ExitCode:
 
 
 @cli.command()
-@_options("out", "plan", "base", "comment", "author")
+@_options("out", "plan", "base-if-any", "comment", "author")
 def report(out: Path, plan: Path | None, base: Path | None, comment: bool, author: str) -> ExitCode:
     """Merge results into the table, the JUnit file and the pull request comment."""
     from onnx_ci.report import job
@@ -156,6 +159,9 @@ def doctor(config: Path | None, python: str | None) -> ExitCode:
 
 def main() -> None:
     """Runs the command line; every way out has its exit code, and none is a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal and pipe can show ≤ and µ
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:

@@ -14,13 +14,14 @@ from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config import select
 from onnx_ci.config.load import load
-from onnx_ci.errors import ExitCode, OnnxCiError
+from onnx_ci.errors import ExitCode, OnnxCiError, UsageError
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import label, worst
 from onnx_ci.worker import job
 from onnx_ci.worker.answers import environment_of
 from onnx_ci.worker.artifacts import count_legs, find_artifacts
+from onnx_ci.worker.files import claimed
 from onnx_ci.worker.interpreter import find_python
 from onnx_ci.worker.launch import Workers
 from onnx_ci.worker.progress import progress_for
@@ -50,7 +51,7 @@ def run(
     folders.prepare()
     interpreter = find_python(python, environment, job.EXPORT_MODULES)
     plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets)
-    with progress_for(sys.stderr, environment, len(selected) * (1 + len(wanted))) as progress:
+    with claimed(out), progress_for(sys.stderr, environment, len(selected) * (1 + len(wanted))) as progress:
         with _exporters(interpreter, folders, environment, selected) as workers:
             exported = job.export_models(loaded, selected, folders, workers, progress)
         artifacts = [_artifact(loaded, model, out) for model in selected if _exported(model, out)]
@@ -100,6 +101,7 @@ def export(
     folders.prepare()
     interpreter = find_python(python, environment, job.EXPORT_MODULES)
     with (
+        claimed(out),
         progress_for(sys.stderr, environment, len(selected)) as progress,
         _exporters(interpreter, folders, environment, selected) as workers,
     ):
@@ -185,7 +187,11 @@ def doctor(*, config: Path | None, python: str | None, environment: Environ) -> 
     from onnx_ci.scaffold import doctor as checklist
 
     root = Path.cwd()
-    checks = checklist.examine(_attempt(lambda: _load(config)), _attempt(lambda: _described(python, environment)), root)
+    interpreter = _attempt(lambda: _interpreter(python, environment))
+    seen = (
+        interpreter if isinstance(interpreter, OnnxCiError) else _attempt(lambda: _described(interpreter, environment))
+    )
+    checks = checklist.examine(_attempt(lambda: _load(config)), seen, root, interpreter=str(interpreter))
     print(checklist.render(checks))
     return checklist.exit_code(checks)
 
@@ -200,8 +206,15 @@ def _attempt(step: Callable[[], T]) -> T | OnnxCiError:
         return error
 
 
-def _described(python: str | None, environment: Environ) -> Environment:
-    interpreter = find_python(python, environment, ())
+def _interpreter(python: str | None, environment: Environ) -> Path:
+    """The one that `run` would take; where none has all that is needed, the first there is, to say what it lacks."""
+    try:
+        return find_python(python, environment, job.EXPORT_MODULES)
+    except UsageError:
+        return find_python(python, environment, ())
+
+
+def _described(interpreter: Path, environment: Environ) -> Environment:
     with (
         tempfile.TemporaryDirectory(prefix="onnx-ci-") as scratch,
         Workers(interpreter, folder=Path.cwd(), environment=environment) as workers,

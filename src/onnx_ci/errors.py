@@ -39,6 +39,10 @@ class OnnxCiError(Exception):
         return f"{self.where}: {self.what}" if self.where else self.what
 
 
+class MachineError(OnnxCiError):
+    """The machine refused, not the model: no space, no right to write, no memory."""
+
+
 class UsageError(OnnxCiError):
     """The command line or the config asks for something that can't be."""
 

@@ -38,7 +38,8 @@ class Event:
     Attributes:
         kind: "progress" while it works; then one of "result", "raised" (an exception, as data: what, where, hint)
             or "died" (no answer: `message` says of what: a signal, an exit code, the time or the memory limit).
-        stage: What the worker was at, for "progress".
+        stage: What the worker was at, for "progress"; for "raised" the kind of cause: "package" (one is not installed,
+            `where` names it), "machine", or "" (the model's own).
         internal: Whether what was raised is a fault of onnx-ci itself; the log has the traceback.
         exit_code: What "raised" asks the process to exit with.
         payload: The verb's record, encoded, for "result".

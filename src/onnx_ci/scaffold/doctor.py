@@ -27,19 +27,23 @@ class Check:
     hint: str = ""
 
 
-def examine(config: Config | OnnxCiError, environment: Environment | OnnxCiError, root: Path) -> list[Check]:
+def examine(
+    config: Config | OnnxCiError, environment: Environment | OnnxCiError, root: Path, *, interpreter: str = ""
+) -> list[Check]:
     """Looks at the config, the interpreter's packages, the providers, the lock and the workflow.
 
     Args:
         config: With its lock files read; or why there is none.
         environment: Of the interpreter that would run the models; or why it can't be told.
         root: The repository's folder.
+        interpreter: Its path, to be shown.
     """
     checks = [_config(config)]
     if isinstance(environment, OnnxCiError):
         checks.append(Check(name="interpreter", status="error", message=str(environment), hint=environment.hint))
     else:
-        message = f"Python {environment.python} on {environment.platform}, {environment.cores} cores"
+        named = f" ({interpreter})" if interpreter else ""
+        message = f"Python {environment.python}{named} on {environment.platform}, {environment.cores} cores"
         checks.append(Check(name="interpreter", status="pass", message=message))
         checks += _packages(environment)
         if isinstance(config, Config):

@@ -87,6 +87,11 @@ def _why_no_result(event: Event, leg: Leg, log: Path, stages: list[str]) -> Find
         return finding(
             "environment.internal", "error", "", message, hint="Please report it with the log.", data=data, **place
         )
+    if event.stage == "package":
+        return finding("environment.missing", "error", event.where, event.message, hint=event.hint, data=data, **place)
+    if event.stage == "machine":
+        message = f"{event.where}: {event.message}" if event.where else event.message
+        return finding("environment.worker", "error", "", f"{message}{where}", hint=event.hint, data=data, **place)
     rule = "export.entrypoint" if leg.verb == "export" else "structure.unreadable"
     file, line = _split_place(event.where)
     message = event.message if file or not event.where else f"{event.where}: {event.message}"

@@ -58,12 +58,16 @@ class Folders:
         return self.out / "logs"
 
     def prepare(self) -> None:
-        """Makes the folders, so that one that can't be written is said before any work is done."""
+        """Makes the folders, so that one that can't be written is said before any work is done.
+
+        What is in them is for this machine: a .gitignore keeps it out of commits.
+        """
         for folder in (self.out, self.results, self.logs):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryFile(dir=folder):
                     pass
+                (self.out / ".gitignore").write_text("*\n")
             except OSError as error:
                 raise OnnxCiError(
                     f"the output folder can't be written: {error.strerror}",

@@ -17,7 +17,7 @@ from typing import IO
 
 from pydantic import TypeAdapter, ValidationError
 
-from onnx_ci.errors import OnnxCiError
+from onnx_ci.errors import OnnxCiError, UsageError
 from onnx_ci.records import codec
 from onnx_ci.records.messages import Event, Request
 from onnx_ci.worker.interpreter import boot_command, can_fork, user_environment
@@ -101,8 +101,9 @@ class Workers:
         if self._server is None or not self._server.alive():
             self._stop()
             arguments = [*self._preload, *([] if self._fork else ["once"])]
-            self._server = _Server(boot_command(self._python, arguments), self._environment, self._folder)
-            self._server.wait_ready()
+            server = _Server(boot_command(self._python, arguments), self._environment, self._folder)
+            server.wait_ready()
+            self._server = server
         return self._server
 
     def _died(self, request: Request, message: str) -> Event:
@@ -131,7 +132,8 @@ class _Server:
                 start_new_session=True,
             )
         except OSError as error:
-            raise OnnxCiError(f"can't start {command[0]}: {error.strerror}", hint="Check --python.") from error
+            raise UsageError(f"can't start {command[0]}: {error.strerror}", hint="Check --python.") from error
+        self._python = command[0]
         self.pid = self._process.pid
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         assert self._process.stdout is not None
@@ -143,13 +145,16 @@ class _Server:
 
     def wait_ready(self) -> None:
         event = self.next_event(time.monotonic() + _START_SECONDS)
-        if not isinstance(event, Event) or event.kind != "ready":
-            printed = self.stop()
-            raise OnnxCiError(
-                "the user's interpreter did not start: " + (printed[-1500:].strip() or str(event)),
-                where=str(self._process.args[0]) if isinstance(self._process.args, list) else "",
-                hint="Name the interpreter that your model runs in with --python; `onnx-ci doctor` shows more.",
-            )
+        if isinstance(event, Event) and event.kind == "ready":
+            return
+        printed = self.stop().strip()
+        if isinstance(event, Event):
+            raise OnnxCiError(event.message, hint=f"{event.hint}; or name another interpreter with --python.")
+        raise UsageError(
+            f"this interpreter did not start: {_telling_line(printed) or event}",
+            where=self._python,
+            hint="Name the interpreter that your model runs in with --python; `onnx-ci doctor` shows more.",
+        )
 
     def send(self, request: Request) -> None:
         assert self._process.stdin is not None
@@ -182,12 +187,20 @@ class _Server:
         self._process.kill()
         self._process.wait()
         if self._process.stdout is not None:
-            self._reader.join()
+            self._reader.join(timeout=2.0)  # a stranger may hold the other end
             self._process.stdout.close()
         self._errors.seek(0)
         printed = self._errors.read().decode(errors="replace")
         self._errors.close()
         return printed
+
+
+def _telling_line(text: str) -> str:
+    """Of what an interpreter printed, what a person can read: the end of a traceback, or the first line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    return (lines[-1] if lines[0].startswith("Traceback") else lines[0])[:120]
 
 
 def _read_lines(stream: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:

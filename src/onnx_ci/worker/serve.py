@@ -17,14 +17,16 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from onnx_ci.errors import ExitCode, OnnxCiError
+from onnx_ci.errors import ExitCode, MachineError, OnnxCiError
 from onnx_ci.records import codec
 from onnx_ci.records.messages import Event, ExportRequest, ReexportRequest, Request, VerifyRequest
-from onnx_ci.worker.watch import GroupMemory, describe_exit, kill_group
+from onnx_ci.worker.watch import GroupMemory, adopt_orphans, describe_exit, kill_group, kill_orphans
 
 _POLL_SECONDS = 0.05
 _MAX_LINE = 256 << 20
 _MAX_LOG = 64 << 20
+_PACKAGES = {"torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "numpy", "ml_dtypes"}
+"""What our side needs of the user's interpreter."""
 
 
 def main(arguments: list[str]) -> None:
@@ -35,8 +37,13 @@ def main(arguments: list[str]) -> None:
     """
     events = os.dup(1)
     os.dup2(2, 1)
-    if "torch" in arguments:
-        _preload(warm="warm" in arguments)
+    try:
+        if "torch" in arguments:
+            _preload(warm="warm" in arguments)
+    except ImportError as error:
+        _write(events, _raised(0, error))
+        return
+    adopt_orphans()
     _write(events, Event(id=0, kind="ready"))
     if "once" in arguments:
         request = codec.loads(Request, sys.stdin.buffer.readline())
@@ -107,24 +114,30 @@ class _Watch:
         self.deadline = time.monotonic() + request.time_limit
         self.memory = GroupMemory(pid)
         self.finished = False
+        self.status: int | None = None
         self.buffer = b""
 
     def relay(self) -> None:
-        """Hands on what the worker says until it closes its end or goes over a limit, then says how it ended."""
+        """Hands on what the worker says until its last word, its end, or a limit; then says how it ended.
+
+        The pipe's end is not waited for: a child that the worker left behind holds it open.
+        """
         poll = select.poll()
         poll.register(self.reading, select.POLLIN)
         poll.register(0, 0)  # nothing but the hang-up: the tool is gone
         verdict = ""
-        while not verdict:
+        while not (verdict or self.finished):
             ready = dict(poll.poll(_POLL_SECONDS * 1000))
             if 0 in ready:
-                self._reap(killed=not self.finished)
+                self._reap(killed=True)
                 os._exit(0)
             if self.reading in ready:
                 chunk = os.read(self.reading, 1 << 20)
                 if not chunk:
                     break
                 self._take(chunk)
+            elif self._has_ended():
+                break
             verdict = self._over_limit()
         status = self._reap(killed=bool(verdict))
         if not self.finished:
@@ -152,17 +165,22 @@ class _Watch:
             printed = 0
         return f"it printed more than {_MAX_LOG >> 20} MiB" if printed > _MAX_LOG else ""
 
+    def _has_ended(self) -> bool:
+        if self.status is None:
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = status if done else None
+        return self.status is not None
+
     def _reap(self, *, killed: bool) -> int:
-        """Waits a moment for a good end, then ends the whole group, so that no child of the worker stays."""
+        """Waits a moment for a good end, then ends all that the worker started, so that no child of it stays."""
         patience = time.monotonic() + (0.0 if killed else 2.0)
-        status = None
-        while status is None and time.monotonic() < patience:
-            done, code = os.waitpid(self.pid, os.WNOHANG)
-            status = code if done else None
-            if status is None:
-                time.sleep(0.01)
+        while not self._has_ended() and time.monotonic() < patience:
+            time.sleep(0.01)
         kill_group(self.pid)
-        return os.waitpid(self.pid, 0)[1] if status is None else status
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+        kill_orphans()
+        return self.status
 
 
 def _work(request: Request, events: int) -> None:
@@ -180,7 +198,7 @@ def _work(request: Request, events: int) -> None:
         payload = _perform(request, progress)
         _write(events, Event(id=request.id, kind="result", payload=payload))
     except BaseException as error:  # SystemExit from user code is an answer too
-        traceback.print_exc()
+        _print(error)
         _write(events, _raised(request.id, error))
     finally:
         sys.stdout.flush()
@@ -211,23 +229,33 @@ def _encoded(record: object) -> dict[str, Any]:
     return encoded
 
 
-def _raised(request_id: int, error: BaseException) -> Event:
+def _print(error: BaseException) -> None:
+    """Into the log: the user's traceback behind an error that we raised, and the whole one of any other."""
+    shown = error.__cause__ if isinstance(error, OnnxCiError) else error
+    if shown is not None and not isinstance(shown, OSError):
+        traceback.print_exception(type(shown), shown, shown.__traceback__)
     if isinstance(error, OnnxCiError):
-        return Event(
-            id=request_id,
-            kind="raised",
-            message=error.what,
-            where=error.where,
-            hint=error.hint,
-            exit_code=int(error.exit_code),
-        )
+        print(error, file=sys.stderr)
+
+
+def _raised(request_id: int, error: BaseException) -> Event:
+    def event(message: str, **more: Any) -> Event:
+        return Event(id=request_id, kind="raised", message=message[:2000], **more)
+
+    if isinstance(error, OnnxCiError):
+        stage = "machine" if isinstance(error, MachineError) else ""
+        return event(error.what, where=error.where, hint=error.hint, stage=stage, exit_code=int(error.exit_code))
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _PACKAGES:
+        package = str(error.name).partition(".")[0]
+        text = f"{package} is not installed for {sys.executable}"
+        return event(text, where=package, stage="package", hint=f"Install it there: pip install {package}")
     if isinstance(error, OSError) and error.strerror:
-        where = str(error.filename) if error.filename else ""
-        return Event(id=request_id, kind="raised", message=error.strerror, where=where, hint=_os_hint(error))
+        return event(error.strerror, where=str(error.filename or ""), stage="machine", hint=_os_hint(error))
     if isinstance(error, MemoryError):
-        return Event(id=request_id, kind="raised", message="out of memory", hint="Give the runner more memory.")
-    text = f"{type(error).__name__}: {error}"
-    return Event(id=request_id, kind="raised", message=text[:2000], internal=True, exit_code=int(ExitCode.UNKNOWN))
+        return event("out of memory", stage="machine", hint="Use a machine with more memory.")
+    if isinstance(error, KeyboardInterrupt):
+        return event("it was interrupted (KeyboardInterrupt)")
+    return event(f"{type(error).__name__}: {error}", internal=True, exit_code=int(ExitCode.UNKNOWN))
 
 
 def _os_hint(error: OSError) -> str:

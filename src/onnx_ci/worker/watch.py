@@ -37,17 +37,49 @@ class GroupMemory:
         return total
 
     def _is_member(self, entry: str) -> bool:
-        try:
-            # The name in parentheses may hold spaces: the fields are counted behind it.
-            return int((_PROC / entry / "stat").read_text().rpartition(")")[2].split()[2]) == self._group
-        except (OSError, ValueError, IndexError):
-            return False
+        return _stat(entry)[2:3] == [str(self._group)]
 
 
 def kill_group(group: int) -> None:
     """Kills every process of a group; one that is gone already is no error."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of what its workers leave behind, even in sessions of their own (Linux only)."""
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def kill_orphans(patience: float = 2.0) -> None:
+    """Ends all children of this process, and theirs as they come up; for a process that has no other work under way."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and (children := _children_of(os.getpid())):
+        for child in children:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def _children_of(parent: int) -> list[int]:
+    found = []
+    for entry in os.listdir(_PROC) if _PROC.is_dir() else []:
+        if entry.isdigit() and _stat(entry)[1:2] == [str(parent)]:
+            found.append(int(entry))
+    return found
+
+
+def _stat(entry: str) -> list[str]:
+    """State, parent, group and so on of a process; empty when it is gone."""
+    try:
+        # The name in parentheses may hold spaces: the fields are counted behind it.
+        return (_PROC / entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def describe_exit(status: int) -> str:

@@ -58,6 +58,18 @@ def prints():
 def no_module():
     return 42
 
+def leaves_children():
+    own = "import os, time; os.setsid(); time.sleep(600)"
+    apart = subprocess.Popen([sys.executable, "-c", own])
+    forked = os.fork()
+    if forked == 0:
+        time.sleep(600)
+    open("children.pid", "w").write(f"{apart.pid} {forked}")
+    return good()
+
+def interrupts():
+    raise KeyboardInterrupt
+
 def looks():
     seen = sorted(name for name in os.environ if "TOKEN" in name or name.startswith("GITHUB_"))
     print("SEEN", seen, [name for name in sys.modules if name.partition(".")[0] in ("pydantic", "click", "rich")])
@@ -128,6 +140,7 @@ BROKEN = {
     "exits": ("export.entrypoint", "exit(3)"),
     "raises": ("export.entrypoint", "no weights here"),
     "no_module": ("export.entrypoint", "int"),
+    "interrupts": ("export.entrypoint", "KeyboardInterrupt"),
 }
 
 
@@ -165,6 +178,22 @@ def test_one_that_hangs_is_stopped_with_its_children(project, workers):
     assert time.monotonic() - began < 20
     assert "time_limit" in " ".join(found.message for found in hung.findings)
     assert not runs(int((project / "child.pid").read_text()))
+
+
+def test_children_that_it_leaves_behind_end_with_it_and_hold_nothing_up(project, workers):
+    (result,) = export(project, workers, model("leaves_children", time_limit=60.0))
+    assert result.artifact
+    children = [int(pid) for pid in (project / "children.pid").read_text().split()]
+    deadline = time.monotonic() + 10
+    while any(map(runs, children)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(runs, children))
+
+
+def test_bad_input_leaves_no_traceback_of_ours(results, project):
+    for function in ("raises", "no_module", "exits"):
+        log = (project / "out" / "logs" / f"{function}.export.log").read_text()
+        assert "onnx_ci/worker/serve.py" not in log
 
 
 def test_one_that_eats_the_memory_is_stopped(project, workers):
