@@ -251,9 +251,9 @@ def _names(trials: Sequence[_Trial]) -> str:
 
 
 def _listed(trials: Sequence[_Trial]) -> str:
-    by_name: dict[str, list[str]] = {}
+    by_name: dict[str, list[int]] = {}
     for trial in trials:
-        by_name.setdefault(trial.what, []).append(str(trial.size))
-    told = [f"{name} = {' and '.join(found)}" for name, found in by_name.items()]
+        by_name.setdefault(trial.what, []).append(trial.size)
+    told = [f"{name} = {', '.join(map(str, sorted(found)))}" for name, found in by_name.items()]
     more = f"; and {len(told) - 2 * _SHOWN} more" if len(told) > 2 * _SHOWN else ""
     return "; ".join(told[: 2 * _SHOWN]) + more
