@@ -167,7 +167,7 @@ def _contract(job: _Job) -> None:
         declared = job.request.job.model
         job.findings += signature.judge(job.model, job.contract, declared)
         at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
-        found = refusal.judge(job.model, job.contract, job.session)
+        found = refusal.judge(job.model, job.contract, job.session or job.blocked)
         found += [validated.judge(job.artifact, job.contract, job.cases.cases)] if job.cases else []
         job.findings += [replace(one, **at) if one.status in ("fail", "warn") else one for one in found]
 
