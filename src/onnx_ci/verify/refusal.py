@@ -159,7 +159,7 @@ def _run(session: Session, contract: Contract, trial: _Trial) -> str:
     return "taken"
 
 
-def _why_not(contract: Contract, in_file: Mapping[str, dims.Tensor], inside: Shapes, session: Session | None) -> str:
+def _why_not(contract: Contract, in_file: Mapping[str, dims.Tensor], inside: Shapes, session: Session | str) -> str:
     """Why trying would prove nothing: the runtime would refuse for another reason, or can't be asked."""
     if isinstance(session, str):
         return session
