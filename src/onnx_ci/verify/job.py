@@ -168,7 +168,7 @@ def _contract(job: _Job) -> None:
         declared = job.request.job.model
         job.findings += signature.judge(job.model, job.contract, declared)
         at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
-        found = refusal.judge(job.model, job.contract, job.session)
+        found = refusal.judge(job.model, job.contract, job.session or job.blocked)
         if job.cases is not None:
             found.append(validated.judge(job.artifact, job.contract, job.cases.cases))
             found += untested.judge(job.contract, job.cases, declared.dims)

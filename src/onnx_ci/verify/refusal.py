@@ -29,8 +29,14 @@ _HINT = "Report it to onnx-ci: a contract that lets pass what it should refuse p
 Shapes = dict[str, list[int]]
 
 
-def judge(model: onnx.ModelProto, contract: Contract, session: Session | None) -> list[Finding]:
-    """Sizes just outside of what the contract allows, one at a time, all else at its smallest."""
+def judge(model: onnx.ModelProto, contract: Contract, session: Session | str) -> list[Finding]:
+    """Sizes just outside of what the contract allows, one at a time, all else at its smallest.
+
+    Args:
+        model: The file.
+        contract: What is promised of it.
+        session: An open one, or why there is none.
+    """
     axes = {
         item.name: [sizes.axis_of(size, contract.dims) for size in item.shape or []]
         for item in contract.inputs
@@ -110,14 +116,14 @@ def _fixed_sizes(
     contract: Contract,
     axes: Mapping[str, Sequence[Axis]],
     inside: Shapes,
-    session: Session | None,
+    session: Session | str,
 ) -> list[Finding]:
     trials = list(_off_by_one(axes, inside))
     if not trials:
         return []
     in_file = {item.name: item for item in signature.read(model).inputs}
     reason = _why_not(contract, in_file, inside, session)
-    if reason or session is None:
+    if reason or isinstance(session, str):
         return [finding("contract.refusal", "skip", "", f"fixed sizes were not tried, since {reason}")]
     closed = [trial for trial in trials if _is_fixed(in_file[trial.input], trial.axis)]
     found = []
@@ -153,10 +159,10 @@ def _run(session: Session, contract: Contract, trial: _Trial) -> str:
     return "taken"
 
 
-def _why_not(contract: Contract, in_file: Mapping[str, dims.Tensor], inside: Shapes, session: Session | None) -> str:
+def _why_not(contract: Contract, in_file: Mapping[str, dims.Tensor], inside: Shapes, session: Session | str) -> str:
     """Why trying would prove nothing: the runtime would refuse for another reason, or can't be asked."""
-    if session is None:
-        return "there is no session"
+    if isinstance(session, str):
+        return session
     for item in contract.inputs:
         tensor = in_file.get(item.name)
         if tensor is None or tensor.dtype != item.dtype or len(in_file) != len(contract.inputs):
@@ -251,9 +257,9 @@ def _names(trials: Sequence[_Trial]) -> str:
 
 
 def _listed(trials: Sequence[_Trial]) -> str:
-    by_name: dict[str, list[str]] = {}
+    by_name: dict[str, list[int]] = {}
     for trial in trials:
-        by_name.setdefault(trial.what, []).append(str(trial.size))
-    told = [f"{name} = {' and '.join(found)}" for name, found in by_name.items()]
+        by_name.setdefault(trial.what, []).append(trial.size)
+    told = [f"{name} = {', '.join(map(str, sorted(found)))}" for name, found in by_name.items()]
     more = f"; and {len(told) - 2 * _SHOWN} more" if len(told) > 2 * _SHOWN else ""
     return "; ".join(told[: 2 * _SHOWN]) + more

@@ -55,9 +55,9 @@ def test_a_healthy_contract_is_refused_beyond_by_both(tmp_path: Path) -> None:
     assert said(found) == [
         (
             "pass",
-            "the validator for services refuses what lies outside the ranges: batch = 1 and 9; width = 15 and 17",
+            "the validator for services refuses what lies outside the ranges: batch = 1, 9; width = 15, 17",
         ),
-        ("pass", "the runtime refuses another size where the file fixes one: x, axis 1 = 2 and 4"),
+        ("pass", "the runtime refuses another size where the file fixes one: x, axis 1 = 2, 4"),
     ]
 
 
@@ -94,21 +94,21 @@ class Broken:
 
 
 def with_session(session: Any) -> list[Finding]:
-    handed: Session | None = session
+    handed: Session | str = session
     return refusal.judge(identity(["n", 3]), promised(["n", 3], n=DimContract(min=1, max=4)), handed)
 
 
 def test_a_runtime_that_takes_another_size_is_told() -> None:
     assert said(with_session(Lax()))[1] == (
         "warn",
-        "the runtime takes x, axis 1 = 2 and 4, which file and contract fix otherwise: nothing but the validator "
+        "the runtime takes x, axis 1 = 2, 4, which file and contract fix otherwise: nothing but the validator "
         "refuses other sizes",
     )
 
 
 def test_what_could_not_be_tried_is_no_pass() -> None:
     assert said(with_session(Broken()))[1] == ("skip", "2 of 2 fixed sizes could not be tried: out of memory")
-    assert said(with_session(None))[1] == ("skip", "fixed sizes were not tried, since there is no session")
+    assert said(with_session("it is closed"))[1] == ("skip", "fixed sizes were not tried, since it is closed")
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,7 @@ def test_nothing_is_tried_where_it_would_prove_nothing(
 def test_text_and_small_floats_are_fed_too(tmp_path: Path) -> None:
     for kind, dtype in ((TensorProto.STRING, "string"), (TensorProto.BFLOAT16, "bfloat16"), (TensorProto.BOOL, "bool")):
         found = judge(tmp_path, identity([2], kind), promised([2], dtype=dtype))
-        assert said(found) == [
-            ("pass", "the runtime refuses another size where the file fixes one: x, axis 0 = 1 and 3")
-        ]
+        assert said(found) == [("pass", "the runtime refuses another size where the file fixes one: x, axis 0 = 1, 3")]
 
 
 def test_large_ranges_take_no_memory(tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_large_ranges_take_no_memory(tmp_path: Path) -> None:
     assert said(found) == [
         (
             "pass",
-            "the validator for services refuses what lies outside the ranges: n = 1048575 and 33554433; m = 0",
+            "the validator for services refuses what lies outside the ranges: n = 1048575, 33554433; m = 0",
         )
     ]
 
@@ -152,7 +150,7 @@ def test_what_has_no_size_is_not_tried(tmp_path: Path) -> None:
         promised(["n - 2"], n=DimContract(min=1, max=4)),
         promised(["n"], dtype="sequence(float32)"),
     ):
-        assert said(refusal.judge(identity(["n"]), contract, None)) == [
+        assert said(refusal.judge(identity(["n"]), contract, "")) == [
             (
                 "skip",
                 "not tried: an input is a list, of unknown dtype, or of a size that can't be computed from the dims",
