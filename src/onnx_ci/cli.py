@@ -133,10 +133,10 @@ def check(**options: Any) -> ExitCode:
 @cli.command()
 @click.argument("id")
 def rule(id: str) -> ExitCode:
-    """Explain a rule: what it says, why it matters, how to mend it."""
+    """Explain a rule: what it says, why it matters, how to mend it; or list the rules of a stage."""
     from onnx_ci import rules
 
-    click.echo(rules.render_text(rules.get(id)))
+    click.echo(rules.explain(id))
     return ExitCode.PASS
 
 

@@ -136,7 +136,8 @@ class Model(Table):
 
     entrypoint: v.Text = Field(
         description="What builds the nn.Module, in eval mode: a file and a function, or a module and a function. A "
-        "file alone is the short form: it has make_model(), make_inputs() and, if it likes, export_kwargs().",
+        "file alone is the short form: it has make_model(), make_inputs() and, if it likes, export_kwargs(). What each "
+        "returns is in docs/entrypoints.md.",
         examples=["models/classifier.py:build"],
     )
     kwargs: dict[str, v.Plain] = Field(
@@ -162,7 +163,9 @@ class Model(Table):
     )
     cases: list[v.Text] = Field(
         default_factory=list,
-        description="Real inputs: functions, .npz files and test_data_set folders. The first is the export example.",
+        description="Real inputs: functions that return a list of (name, {parameter of forward: value}), .npz files "
+        "whose keys are parameters, and test_data_set folders of input_0.pb, input_1.pb and so on. The first case is "
+        "the export example. Each format with an example: docs/entrypoints.md.",
         examples=[["models/classifier.py:cases", "samples/*.npz"]],
     )
     inputs: dict[v.Text, Input] = Field(default_factory=dict, description="What production sends, by input.")

@@ -83,7 +83,7 @@ def plan(
         return _none("its parts are outside what the graph holds for")
     whole = example
     if new:
-        whole = make(Plan("batch-whole", f"{rows} rows, to be split and permuted", dims))
+        whole = replace(make(Plan("batch-whole", f"{rows} rows, to be split and permuted", dims)), redrawn=None)
     first, second = split
     order = [rows - 1, *range(rows - 1)]
     taken = {

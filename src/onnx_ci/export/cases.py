@@ -109,16 +109,26 @@ def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[Run
     """A case of the planned sizes, with values as the user's cases have them."""
     items = {item.path: item for item in promised.inputs}
     seen = {path: seen_values(path, [case for case in user if not case.problems]) for path in items}
-    rng = _generator(plan.name, *map(str, plan.dims.values()))
 
-    def change(path: str, leaf: Any) -> Any:
-        if path not in items:
-            return leaf
-        if not any(sizes.names_in(axis) for axis in items[path].axes):
-            return values.fitted(leaf, seen[path], plan.dims)
-        return values.make(items[path], leaf.dtype, seen[path], plan.dims, rng)
+    def inputs(*words: str, inverted: bool = False) -> NamedInputs:
+        rng = _generator(plan.name, *map(str, plan.dims.values()), *words)
 
-    return RunCase(plan.name, "boundary", plan.why, arguments.rebuild(base.inputs, change), plan.dims)
+        def change(path: str, leaf: Any) -> Any:
+            if path not in items:
+                return leaf
+            if not any(sizes.names_in(axis) for axis in items[path].axes):
+                return values.fitted(leaf, seen[path], plan.dims)
+            return values.make(items[path], leaf.dtype, seen[path], plan.dims, rng, inverted=inverted)
+
+        return arguments.rebuild(base.inputs, change)
+
+    def repeated(path: str, leaf: Any) -> Any:
+        return values.repeated(leaf, items[path], plan.dims) if path in items else leaf
+
+    def redrawn(at: int) -> NamedInputs:
+        return arguments.rebuild(base.inputs, repeated) if at else inputs("again", inverted=True)
+
+    return RunCase(plan.name, "boundary", plan.why, inputs(), plan.dims, redrawn=redrawn)
 
 
 def seen_values(path: str, user: Sequence[RunCase]) -> list[values.Seen]:

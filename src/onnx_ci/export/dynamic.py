@@ -46,6 +46,9 @@ def read(
         UsageError: The other exporter's option is given, or one that fits no input or no axis.
     """
     shapes, axes = options.get("dynamic_shapes"), options.get("dynamic_axes")
+    names, outputs = options.get("input_names") or [], options.get("output_names") or []
+    leaves = arguments.leaves(module, example)
+    tensors = [leaf for leaf in leaves if leaf.is_tensor]
     if torchscript and shapes:
         raise UsageError(
             "dynamic_shapes belongs to the dynamo exporter",
@@ -56,19 +59,32 @@ def read(
         raise UsageError(
             "dynamic_axes belongs to the torchscript exporter",
             where=where,
-            hint="With the dynamo exporter, give dynamic_shapes = {parameter: {axis: torch.export.Dim(name)}}.",
+            hint=f"Write {_as_shapes(axes, tensors, names, outputs)} in its place, "
+            'or export with the older one: dynamo=False, or export.exporter = "torchscript" in the config.',
         )
     found = Dynamic()
-    leaves = arguments.leaves(module, example)
     if shapes is not None:
         if hasattr(shapes, "dynamic_shapes"):  # torch.export.ShapesCollection and AdditionalInputs
             bound = arguments.bind(module, example)
             shapes = shapes.dynamic_shapes(module, bound.args, bound.kwargs)
         _read_shapes(found, shapes, leaves, example, f"{where}.dynamic_shapes")
     if axes:
-        names, outputs = options.get("input_names") or [], options.get("output_names") or []
-        _read_axes(found, axes, [leaf for leaf in leaves if leaf.is_tensor], names, outputs, f"{where}.dynamic_axes")
+        _read_axes(found, axes, tensors, names, outputs, f"{where}.dynamic_axes")
     return found
+
+
+def _as_shapes(axes: Any, tensors: list[Leaf], names: Sequence[str], outputs: Sequence[str]) -> str:
+    """The user's dynamic_axes as the dynamo exporter takes them, as text; the form alone where they can't be read."""
+    found = Dynamic()
+    try:
+        _read_axes(found, axes, tensors, names, outputs, "")
+    except (UsageError, AttributeError, TypeError):
+        return "dynamic_shapes={parameter: {axis: dim name}}"
+    if any(path not in {leaf.parameter for leaf in tensors} for path in found.axes):  # nested: the tree is the user's
+        return "dynamic_shapes={parameter: the input's own nesting with {axis: dim name} for each tensor}"
+    entries = {leaf.path: found.axes.get(leaf.path) for leaf in tensors}
+    said = {path: {at: axis.dim for at, axis in known.items()} if known else None for path, known in entries.items()}
+    return f"dynamic_shapes={said!r}"
 
 
 def auto_name(path: str, axis: int) -> str:

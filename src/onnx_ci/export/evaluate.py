@@ -11,7 +11,7 @@ import torch
 
 from onnx_ci.artifact import tensors
 from onnx_ci.artifact.tensors import Value
-from onnx_ci.export import arguments, arrays
+from onnx_ci.export import arguments, arrays, redraw
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
 from onnx_ci.export.state import preserved
@@ -58,12 +58,10 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
             seen.notes.append(f"{case.name} is left out: {problem}")
             continue
         index = len(seen.cases)
-        fed = {leaf.path: leaf.value for leaf in leaves}
-        call = arguments.bind(subject.module, case.inputs)
-        with preserved(subject.module):
-            given = arguments.call(subject.module, call)
-        if not given.error and len(given.values) != len(subject.eager.values):
-            given = replace(given, error=_other_count(given, subject.eager))
+        called = redraw.call(subject, case)
+        call, given = called.call, called.given
+        seen.findings += called.findings
+        fed = {leaf.path: leaf.value for leaf in arguments.leaves(subject.module, called.case.inputs)}
         if given.error and not _worth_keeping(subject, case, given.error, seen):
             continue
         target = folder / f"test_data_set_{index}"
@@ -157,10 +155,6 @@ def contradicts(case: RunCase, problem: str = "") -> Finding:
         else "Widen the declaration, or take the case out: one of the two is not what production sends."
     )
     return finding(rule, "fail", case.name, f"the case {case.name} does not fit what is exported: {said}", hint=hint)
-
-
-def _other_count(given: Outputs, example: Outputs) -> str:
-    return f"the module gives {len(given.values)} values here, and {len(example.values)} for the export example"
 
 
 def _worth_keeping(subject: Subject, case: RunCase, error: str, seen: Evaluation) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from onnx_ci.errors import UsageError
 from onnx_ci.export import arguments, casefiles, usercode
@@ -36,7 +37,7 @@ def read(spec: ModelSpec, entrypoint: Entrypoint, root: Path) -> list[Given]:
     always = standing(entrypoint)
     if entrypoint.make_inputs is not None:
         made = usercode.run(entrypoint.make_inputs, root, where=f"models.{spec.name}.entrypoint", name="make_inputs")
-        found += _checked(made, "make_inputs()", always, f"models.{spec.name}.entrypoint")
+        found += _checked(made, "make_inputs()", always, f"models.{spec.name}.entrypoint", entrypoint)
     for at, source in enumerate(spec.cases):
         where = f"models.{spec.name}.cases[{at}]"
         target, name = usercode.split(source)
@@ -44,7 +45,7 @@ def read(spec: ModelSpec, entrypoint: Entrypoint, root: Path) -> list[Given]:
             module, file = usercode.load(target, root, where=where)
             wanted = usercode.function(module, file, name, where=where)
             made = usercode.run(wanted, root, where=where, name=name)
-            found += _checked(made, f"{name}()", always, where)
+            found += _checked(made, f"{name}()", always, where, entrypoint)
             continue
         for path in casefiles.find(source, root, where=where):
             inputs = _read_file(path, spec, entrypoint, found, where)
@@ -64,23 +65,52 @@ def standing(entrypoint: Entrypoint) -> NamedInputs:
     return {**named, **kwargs}
 
 
-def _checked(made: Any, who: str, always: NamedInputs, where: str) -> list[Given]:
-    hint = "Return a list of (name, {parameter of forward: value})."
-    if not isinstance(made, (list, tuple)) or not made:
-        what = "no case" if isinstance(made, (list, tuple)) else usercode.kind(made)
-        raise UsageError(f"{who} returned {what}", where=where, hint=hint)
+def _checked(made: Any, who: str, always: NamedInputs, where: str, entrypoint: Entrypoint) -> list[Given]:
+    several = isinstance(made, list) or (isinstance(made, tuple) and all(_is_named(item) for item in made))
+    if several and not made:
+        raise UsageError(f"{who} returned no case", where=where, hint=_HINT)
     found = []
-    for at, item in enumerate(made):
-        pair = isinstance(item, (list, tuple)) and len(item) == 2
-        if not pair or not isinstance(item[0], str) or not isinstance(item[1], Mapping):
-            raise UsageError(
-                f"{who}[{at}] is {usercode.kind(item)}, not a name with its inputs", where=where, hint=hint
-            )
-        if not all(isinstance(key, str) for key in item[1]):
-            raise UsageError(f"{who}[{at}]: its inputs are not all named by text", where=where, hint=hint)
-        inputs = arguments.rebuild(dict(item[1]), lambda path, leaf: _as_tensor(leaf, f"{where}: {path}"))
-        found.append(Given(item[0] or f"case-{at}", {**always, **inputs}, who))
+    for at, item in enumerate(made if several else [made]):
+        shown = f"{who}[{at}]" if several else who
+        name, given = item if _is_named(item) else ("", item)
+        named = _named(given, shown, entrypoint, where)
+        inputs = arguments.rebuild(named, lambda path, leaf: _as_tensor(leaf, f"{where}: {path}"))
+        found.append(Given(name or (f"case-{at + 1}" if at else "example"), {**always, **inputs}, who))
     return found
+
+
+_HINT = "Return a list of (name, {parameter of forward: value}), or the arguments as torch.onnx.export takes them."
+
+
+def _is_named(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
+
+
+def _named(given: Any, shown: str, entrypoint: Entrypoint, where: str) -> NamedInputs:
+    """One call's values by parameter: given by name, or by position with names in a dict at the end."""
+    if isinstance(given, Mapping):
+        if not all(isinstance(key, str) for key in given):
+            raise UsageError(f"{shown}: its inputs are not all named by text", where=where, hint=_HINT)
+        return dict(given)
+    if isinstance(given, (torch.Tensor, np.ndarray)):
+        given = (given,)
+    if not isinstance(given, (tuple, list)) or not given:
+        said = usercode.kind(given)
+        raise UsageError(f"{shown} gives {said}, not the inputs of a call", where=where, hint=_HINT)
+    parameters = inspect.signature(entrypoint.module.forward).parameters
+    values, named = list(given), dict[str, Any]()
+    if isinstance(values[-1], Mapping) and values[-1] and set(values[-1]) <= set(parameters):
+        named = dict(values.pop())
+    found: NamedInputs = {}
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL and values:
+            found[name], values = tuple(values), []
+        elif values and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            found[name] = values.pop(0)
+    if values:
+        counts = f"{len(given)} values, and forward takes {len(found)} ({', '.join(found)})"
+        raise UsageError(f"{shown} gives {counts}", where=where, hint=_HINT)
+    return {**found, **named}
 
 
 def _as_tensor(leaf: Any, where: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,18 @@ from onnx_ci.export import declared
 from onnx_ci.export.types import Entrypoint
 from onnx_ci.records.model import ModelSpec
 
-_OURS = {
-    "model": "the entrypoint gives the model",
-    "f": "the artifact folder is named by --out",
+_OURS = {"model": "the entrypoint gives the model"}
+_IGNORED = {
+    "f",
+    "verbose",
+    "verify",
+    "report",
+    "profile",
+    "dump_exported_program",
+    "artifacts_dir",
+    "dynamo",
+    "fallback",
 }
-_IGNORED = {"verbose", "verify", "report", "profile", "dump_exported_program", "artifacts_dir", "dynamo", "fallback"}
 _ONLY_DYNAMO = ("custom_translation_table", "optimize")
 
 
@@ -69,6 +77,8 @@ def read(spec: ModelSpec, entrypoint: Entrypoint) -> Options:
     where = f"models.{spec.name}: export_kwargs()"
     exporter = "torchscript" if declared.uses_torchscript(spec, entrypoint) else "dynamo"
     _check(given, exporter, where)
+    if given.get("f") is not None:
+        print(f"{where}: f is ignored, the artifact's folder is named by --out", file=sys.stderr)
     external = given.pop("external_data", None)
     optimize = given.pop("optimize", True)
     args = given.pop("args", None)

@@ -48,7 +48,7 @@ def settled(
 def moved(example: RunCase, sizes: Sizes, declared: Declared, user: Sequence[RunCase]) -> RunCase:
     """The example at other sizes; equal sizes give equal values."""
     why = "made from the declared shapes: the export ran on it, since it assumed more at other sizes"
-    return replace(cases.make(Plan(example.name, why, sizes), declared, example, user), origin="example")
+    return replace(cases.make(Plan(example.name, why, sizes), declared, example, user), origin="example", redrawn=None)
 
 
 def _fallen(built: Built) -> bool:

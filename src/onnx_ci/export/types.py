@@ -16,6 +16,10 @@ NamedInputs = dict[str, Any]
 """Values by parameter of forward: tensors, numbers, None, and dicts, lists and tuples of them."""
 
 
+REDRAWS = 2
+"""Other values that a made case can be given: drawn anew, and repeated from the export example."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entrypoint:
     """What the user's file gave.
@@ -95,6 +99,7 @@ class RunCase:
 
     Attributes:
         problems: Where a user's case contradicts the declaration, a sentence each; `why` tells it too.
+        redrawn: Other values of the same sizes, by a number below `REDRAWS`; None for a case whose values must stay.
     """
 
     name: str
@@ -103,6 +108,7 @@ class RunCase:
     inputs: NamedInputs
     dims: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    redrawn: Callable[[int], NamedInputs] | None = None
 
 
 @dataclass(frozen=True, slots=True)

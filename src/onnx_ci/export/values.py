@@ -25,23 +25,39 @@ class Seen:
 
 
 def make(
-    item: DeclaredInput, dtype: torch.dtype, seen: Sequence[Seen], dims: Mapping[str, int], rng: np.random.Generator
+    item: DeclaredInput,
+    dtype: torch.dtype,
+    seen: Sequence[Seen],
+    dims: Mapping[str, int],
+    rng: np.random.Generator,
+    *,
+    inverted: bool = False,
 ) -> torch.Tensor:
     """A tensor of the declared shape at these dims.
 
     Masks (two values at most) keep an unmasked place in each row, rows that were sorted stay sorted, and integers that
     never passed a dim's size (lengths, indices, positions) do not pass its new size.
+
+    Args:
+        item: What is declared.
+        dtype: Of the tensor.
+        seen: The same tensor in the user's cases.
+        dims: The sizes to make it at.
+        rng: Draws.
+        inverted: Whether a mask's rows of a single place, which can't be both, are the other of the two.
     """
     shape = tuple(size_of(axis, dims) for axis in item.axes)
     shown = [one for one in seen if one.value.numel()]
-    if item.values is not None:
+    if (levels := _declared_levels(item, dtype, shown)) is not None:
+        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng), shown)
+    elif item.values is not None:
         array = rng.choice(np.asarray(item.values), shape)
     elif item.low is not None or item.high is not None:
         array = _between(*_ends(item, shown), shape, dtype, rng)
     elif dtype.is_complex:
         array = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     elif (levels := _levels(dtype, shown)) is not None:
-        array = _in_order(_mask(levels, shape, rng), shown)
+        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng), shown)
     elif not shown:
         array = rng.standard_normal(shape)
     elif dtype.is_floating_point:
@@ -57,6 +73,26 @@ def fitted(value: torch.Tensor, seen: Sequence[Seen], dims: Mapping[str, int]) -
         return value
     most = _bound([one for one in seen if one.value.numel()], dims, frozenset())
     return value if most is None else value.clamp(max=most)
+
+
+def repeated(value: torch.Tensor, item: DeclaredInput, dims: Mapping[str, int]) -> torch.Tensor:
+    """The example's own values, cut or repeated to the shape at these dims."""
+    for at, axis in enumerate(item.axes):
+        if value.shape[at]:
+            value = value.index_select(at, torch.arange(size_of(axis, dims), device=value.device) % value.shape[at])
+    return value
+
+
+def _declared_levels(item: DeclaredInput, dtype: torch.dtype, seen: Sequence[Seen]) -> list[Any] | None:
+    """The two values of an input that is declared to be 0 or 1, the unmasked one first as `_levels` tells it."""
+    if item.values is not None:
+        two = set(item.values) == {0, 1}
+    elif item.low is None and item.high is None:
+        return None
+    else:
+        low, high = _ends(item, seen)
+        two = not dtype.is_floating_point and not dtype.is_complex and (np.ceil(low), np.floor(high)) == (0, 1)
+    return [1, 0] if two else None
 
 
 def _ends(item: DeclaredInput, seen: Sequence[Seen]) -> tuple[float, float]:

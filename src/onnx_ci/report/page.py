@@ -11,18 +11,21 @@ from onnx_ci.records.report import Report
 from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, label
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
+from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NONE, figure, milliseconds
 from onnx_ci.report.promises import Promise, promises
-from onnx_ci.report.rows import ICONS, Row, golden_word, rows, verdict
+from onnx_ci.report.rows import ICONS, Row, findings, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
 from onnx_ci.report.table import HEADERS, latency, parity
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: .5rem 0 1rem; display: block; overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .5rem 0 1rem; } table { border-collapse: collapse; min-width: 100%; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; } small, .hint, .at { opacity: .75; } .hint { font-style: italic; }
+th { font-weight: 600; white-space: nowrap; } td { min-width: 4rem; } td:first-child { min-width: 0; }
+td:last-child { overflow-wrap: break-word; } h1, p, li { overflow-wrap: anywhere; } .trouble { margin: 0 0 1rem; }
+ small, .hint, .at { opacity: .75; } .hint { font-style: italic; }
 code, .at { font-family: ui-monospace, monospace; font-size: .9em; }
 section { border-top: 2px solid var(--line); margin-top: 2rem; } summary { cursor: pointer; }
 pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem; }
@@ -47,6 +50,7 @@ def render(report: Report, context: Context) -> str:
             f"<h1>{ICONS[report.status]} onnx-ci: {hypertext(conclusion(report, listed))}</h1>",
             f"<p>onnx-ci {__version__}{commit}{run}</p>",
             _list("Problems", report.problems),
+            _troubles(report),
             _list("Notes", report.notes),
             _table(HEADERS, (_row(row) for row in listed)),
             *(_result(result) for result in report.results),
@@ -97,6 +101,23 @@ def _result(result: Result) -> str:
     )
 
 
+def _troubles(report: Report) -> str:
+    """What broke or could not be told, before any table; nothing where nothing did."""
+    absent = [leg for leg in report.missing if leg.required and not why_missing(leg, report.results)]
+    said = [f"{ICONS['missing']} {hypertext(f'{label(one.model, one.variant)} on {one.target}')}" for one in absent]
+    said = [f"{name} has no result: its job was not started, or ended before it wrote one" for name in said]
+    said += [_trouble(result, finding) for result, finding in findings(report, "error", "fail")]
+    items = "\n".join(f'<div class="trouble">{one}</div>' for one in said)
+    return f"<h2>To look at ({len(said)})</h2>\n{items}" if said else ""
+
+
+def _trouble(result: Result, finding: Finding) -> str:
+    mark, rule, subject, said = _finding(finding)
+    name = hypertext(f"{label(result.model, result.variant)} on {result.target}")
+    parts = [f"{mark} {rule}", name, *([subject] if subject else []), *([] if result.required else ["not required"])]
+    return " · ".join(parts) + f"<br>{said}"
+
+
 def _finding(finding: Finding) -> list[str]:
     file, number = path(finding.file), line(finding.line)
     place = f"{file}:{number}" if file and number else file
@@ -138,7 +159,10 @@ def _memory(size: int | None) -> str:
 def _table(headers: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n" for cells in lines)
     head = "".join(f"<th>{header}</th>" for header in headers)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>" if body else ""
+    if not body:
+        return ""
+    # A block around it scrolls: a table that is a block itself is squeezed to the window, and its cells with it.
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

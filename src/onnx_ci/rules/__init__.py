@@ -61,6 +61,16 @@ def parse(text: str, stage: Stage) -> dict[str, Rule]:
     return {id: _rule(id, entry, stage) for id, entry in tomllib.loads(text).items()}
 
 
+def explain(id: str) -> str:
+    """What `onnx-ci rule` prints: a rule, or the rules of a stage.
+
+    Raises:
+        UsageError: There is neither.
+    """
+    of_stage = [rule for rule in catalogue().values() if rule.stage == id]
+    return render_stage(of_stage) if of_stage else render_text(get(id))
+
+
 def get(id: str) -> Rule:
     """Finds a rule by its id.
 
@@ -71,8 +81,8 @@ def get(id: str) -> Rule:
     if id in known:
         return known[id]
     short = [name for name in known if name.partition(".")[2] == id]
-    in_stage = [name for name in known if name.startswith(f"{id}.")]
-    close = short or in_stage or difflib.get_close_matches(id, known, n=3, cutoff=0.6)
+    stages = difflib.get_close_matches(id, [rule.stage for rule in known.values()], n=1, cutoff=0.8)
+    close = short or stages or difflib.get_close_matches(id, known, n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "All are in docs/rules.md."
     raise UsageError(f"no rule is called {id!r}", hint=hint)
 
@@ -82,6 +92,13 @@ def render_text(rule: Rule) -> str:
     said = (("Why it matters", rule.why), ("How to mend", rule.mend))
     parts = [rule.id, _wrapped(rule.what), *(f"{title}\n{_wrapped(text)}" for title, text in said)]
     return "\n\n".join(parts)
+
+
+def render_stage(rules: list[Rule]) -> str:
+    """Writes the rules of a stage for a terminal, a line each with what it says."""
+    width = max(len(rule.id) for rule in rules)
+    lines = [f"{rule.id:<{width}}  {rule.what}" for rule in rules]
+    return "\n".join([*lines, "", f"`onnx-ci rule {rules[0].id}` says why it matters and how to mend it."])
 
 
 def render_markdown(rules: dict[str, Rule]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import onnx
 
@@ -31,6 +31,7 @@ from onnx_ci.verify import (
     graph,
     parity,
     placement,
+    places,
     profile,
     refusal,
     shapes,
@@ -105,19 +106,21 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     if job.session is not None:
         job.session.close()
     _unoptimized(job, verdict)
-    job.findings.sort(key=lambda one: STAGES.index(one.stage))
+    outputs = [item.name for item in job.model.graph.output] if job.model is not None else []
+    findings = places.placed(job.findings, outputs, job.source_map, request.job.model)
+    findings.sort(key=lambda one: STAGES.index(one.stage))
     return Result(
         schema_version=SCHEMA_VERSION,
         model=request.job.model.name,
         variant=request.job.model.variant,
         target=job.target.name,
         required=job.target.required,
-        status=worst([one.status for one in job.findings]),
+        status=worst([one.status for one in findings]),
         artifact=_digest(job.artifact),
         environment=environment,
         provider=job.target.provider if job.session is not None else None,
         stages=job.stages.costs,
-        findings=job.findings,
+        findings=findings,
         parity=job.figures,
         latency=job.timings,
     )
@@ -167,12 +170,10 @@ def _contract(job: _Job) -> None:
             return
         declared = job.request.job.model
         job.findings += signature.judge(job.model, job.contract, declared)
-        at: dict[str, Any] = {"file": declared.declared_in or None, "line": declared.declared_at}
-        found = refusal.judge(job.model, job.contract, job.session or job.blocked)
+        job.findings += refusal.judge(job.model, job.contract, job.session or job.blocked)
         if job.cases is not None:
-            found.append(validated.judge(job.artifact, job.contract, job.cases.cases))
-            found += untested.judge(job.contract, job.cases, declared.dims)
-        job.findings += [replace(one, **at) if one.status in ("fail", "warn") else one for one in found]
+            job.findings.append(validated.judge(job.artifact, job.contract, job.cases.cases))
+            job.findings += untested.judge(job.contract, job.cases, declared.dims)
 
 
 def _parity(job: _Job) -> parity.Verdict | None:
@@ -271,7 +272,7 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
     """The graph as it is in the file; last, so that the weights are in memory once at a time."""
     if verdict is None or job.cases is None or job.target.provider != CPU:
         return
-    with job.stages.run("parity"):
+    with job.stages.run("parity", shown="unoptimized"):
         spec = job.request.job.model.parity
         try:
             session = _open(job, optimized=False)

@@ -22,9 +22,9 @@ class Stages:
         self.costs: dict[str, StageCost] = {}
 
     @contextmanager
-    def run(self, name: str) -> Iterator[None]:
-        """Times what happens inside, whether or not it raises."""
-        self._progress(name)
+    def run(self, name: str, *, shown: str = "") -> Iterator[None]:
+        """Times what happens inside, whether or not it raises; `shown` names it to who watches, `name` by default."""
+        self._progress(shown or name)
         start = self._clock()
         try:
             yield

@@ -102,7 +102,8 @@ def not_opened(fault: RuntimeFault, provider: str, model: onnx.ModelProto, sourc
         return finding("structure.load", "fail", layout.MODEL, message, hint=hint, data=data, **place)
     dtypes = _input_dtypes(fault.node, model)
     of = f" for {', '.join(dtypes)}" if dtypes else ""
-    at = f" (node {fault.node}{f', {origin.module}' if origin and origin.module else ''})" if fault.node else ""
+    inside = f' of module "{origin.module}"' if origin and origin.module else ""
+    at = f' (node "{fault.node}"{inside})' if fault.node else ""
     return finding(
         "structure.load",
         "fail",

@@ -14,7 +14,7 @@ from torch import nn
 
 from onnx_ci.artifact.tensors import write_values
 from onnx_ci.errors import OnnxCiError, UsageError
-from onnx_ci.export import cases, given
+from onnx_ci.export import arguments, cases, given
 from onnx_ci.export.types import Declared, DeclaredInput, Entrypoint, RunCase
 from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 
@@ -52,6 +52,42 @@ def function(project, body):
     return read(project, "samples_of_net.py:cases")
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return torch.ones(1)", {"example": {"x": [1.0]}}),
+        ("return np.ones(1)", {"example": {"x": [1.0]}}),
+        ("return (torch.ones(1),)", {"example": {"x": [1.0]}}),
+        ("return (torch.ones(1), torch.zeros(1), 3)", {"example": {"x": [1.0], "y": [0.0], "n": 3}}),
+        ("return (torch.ones(1), {'n': 3})", {"example": {"x": [1.0], "n": 3}}),
+        ("return (torch.ones(1), {'key': torch.zeros(1)})", {"example": {"x": [1.0], "y": {"key": [0.0]}}}),
+        ("return {'x': torch.ones(1)}", {"example": {"x": [1.0]}}),
+        ("return ('wide', {'x': torch.ones(1)})", {"wide": {"x": [1.0]}}),
+        ("return [('wide', (torch.ones(1), None))]", {"wide": {"x": [1.0], "y": None}}),
+        (
+            "return [torch.ones(1), {'x': torch.zeros(1)}, (torch.ones(1), None)]",
+            {"example": {"x": [1.0]}, "case-2": {"x": [0.0]}, "case-3": {"x": [1.0], "y": None}},
+        ),
+        ("yield torch.ones(1)", {"example": {"x": [1.0]}}),
+    ],
+)
+def test_cases_may_come_as_torchs_export_takes_them(project, body, expected):
+    def plain(_, leaf):
+        return leaf.tolist() if isinstance(leaf, torch.Tensor) else leaf
+
+    found = function(project, body)
+    assert {one.name: arguments.rebuild(one.inputs, plain) for one in found} == expected
+
+
+def test_a_tuple_fills_the_places_of_a_forward_with_any_number():
+    class Many(nn.Module):
+        def forward(self, x, *rest): ...
+
+    entrypoint = Entrypoint(Many(), lambda: (torch.ones(1), 2, 3), {}, Path("net.py"), short=True)
+    (found,) = given.read(ModelSpec(name="net", entrypoint="net.py"), entrypoint, Path())
+    assert found.inputs["rest"] == (2, 3)
+
+
 def test_a_functions_cases_keep_their_order_and_get_unique_names(project):
     found = function(project, "return [('a', {'x': torch.ones(1)}), ('b', {'x': torch.ones(2)}), ('a', {'x': None})]")
     assert [one.name for one in found] == ["a", "b", "a-2"]
@@ -71,9 +107,11 @@ def test_a_generator_and_numpy_arrays_will_do(project):
     ("body", "said"),
     [
         ("return []", r"cases\(\) returned no case"),
-        ("return {'x': 1}", r"cases\(\) returned a dict"),
-        ("return [{'x': torch.ones(1)}]", r"cases\(\)\[0\] is a dict, not a name with its inputs"),
-        ("return [('a', torch.ones(1))]", r"cases\(\)\[0\] is a tuple \(str, Tensor\)"),
+        ("return ()", r"cases\(\) returned no case"),
+        ("return None", r"cases\(\) gives None, not the inputs of a call"),
+        ("return [3]", r"cases\(\)\[0\] gives an int, not the inputs of a call"),
+        ("return (torch.ones(1), None, 1, 2)", r"cases\(\) gives 4 values, and forward takes 3 \(x, y, n\)"),
+        ("return [('a', 3)]", r"cases\(\)\[0\] gives an int"),
         ("return [('a', {0: torch.ones(1)})]", "not all named by text"),
         ("return [('a', {'x': np.array(['text'])})]", "torch has no dtype <U4"),
         ("raise OSError('gone')", "raised OSError: gone"),

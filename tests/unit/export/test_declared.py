@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from pathlib import Path
 
@@ -192,6 +193,16 @@ def test_the_other_exporters_option_is_refused_with_the_right_one(options, expor
         read(options, export=ExportSpec(exporter=exporter))
     assert right in caught.value.hint
     assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_the_hint_has_the_users_axes_in_the_form_that_the_exporter_takes():
+    axes = {"a": {0: "batch", -1: "time"}, "out": {0: "batch"}}
+    with pytest.raises(UsageError) as caught:
+        read({"dynamic_axes": axes, "input_names": ["a", "b"], "output_names": ["out"]})
+    shapes = "{'x': {0: 'batch', 2: 'time'}, 'y': None, 'z': None}"
+    assert f"Write dynamic_shapes={shapes} in its place" in caught.value.hint
+    assert 'export.exporter = "torchscript"' in caught.value.hint
+    assert set(read({"dynamic_shapes": ast.literal_eval(shapes)}).dims) == {"batch", "time"}
 
 
 @pytest.mark.parametrize(

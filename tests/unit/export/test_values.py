@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from onnx_ci.export.types import DeclaredInput
-from onnx_ci.export.values import Seen, fitted, make
+from onnx_ci.export.values import Seen, fitted, make, repeated
 
 DIMS = {"batch": 6, "time": 9}
 
@@ -66,6 +66,31 @@ def test_masks_keep_an_unmasked_and_a_masked_place_in_each_row(dtype):
     assert (value == 0).any(dim=-1).all()
     alone = made(item("batch", "time"), dtype, (seen, {"batch": 2, "time": 4}), dims={"batch": 6, "time": 1})
     assert (alone == 1).all()
+
+
+@pytest.mark.parametrize("declared", [{"values": [0, 1]}, {"low": 0, "high": 1}, {"low": -0.5, "high": 1.5}])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8])
+def test_declared_masks_keep_an_unmasked_place_in_each_row(declared, dtype):
+    for seed in range(20):
+        value = made(item("batch", "time", **declared), dtype, dims={"batch": 6, "time": 2}, seed=seed)
+        assert (value.sum(dim=-1) == 1).all()
+        assert made(item("batch", "time", **declared), dtype, dims={"batch": 6, "time": 1}, seed=seed).all()
+
+
+def test_a_range_of_floats_and_values_that_are_no_mask_are_drawn_freely():
+    assert 0 < made(item("batch", "time", low=0, high=1), torch.float32).mean() < 1
+    assert made(item("batch", "time", values=[0, 1, 2]), torch.int64).max() == 2
+    assert set(made(item("batch", 90, values=[1]), torch.int64).flatten().tolist()) == {1}
+
+
+def test_a_row_of_one_place_is_the_other_value_when_inverted():
+    drawn = make(item("batch", 1), torch.bool, [], DIMS, np.random.default_rng(0), inverted=True)
+    assert not drawn.any()
+
+
+def test_the_examples_values_are_cut_or_repeated():
+    value = repeated(torch.tensor([[1, 2, 3], [4, 5, 6]]), item("batch", "time"), {"batch": 3, "time": 2})
+    assert value.tolist() == [[1, 2], [4, 5], [1, 2]]
 
 
 def test_masks_that_are_added_keep_their_two_values():

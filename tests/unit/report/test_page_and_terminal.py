@@ -51,6 +51,27 @@ def test_the_pages_policy_allows_its_own_style_and_nothing_else():
     assert f"default-src 'none'; style-src 'sha256-{digest}'" in text
 
 
+def test_what_broke_stands_before_the_table_and_nothing_does_where_all_is_well():
+    broken = finding("parity.runtime", "fail", "y", "far <off>", hint="mend it", file="net.py", line=7)
+    unknown = finding("structure.unreadable", "error", "", "no")
+    fine = finding("parity.runtime", "pass", "y", "fine")
+    text = page.render(merge([result("a", "cpu", [fine]), result("b", "cpu", [broken, unknown])], None, []), Context())
+    first = text.partition("<table>")[0]
+    assert "<h2>To look at (2)</h2>" in first
+    assert all(said in first for said in ("b on cpu", "parity.runtime", "far &lt;off&gt;", "mend it", "net.py:7"))
+    assert "a on cpu" not in first
+    results, plan, base = realistic()
+    assert "classifier on gpu has no result" in page.render(merge(results, plan, [], base), Context())
+    assert "To look at" not in page.render(merge([result("a", "cpu", [fine])], None, []), Context())
+
+
+def test_each_table_of_the_page_scrolls_in_a_block_of_its_own():
+    results, plan, base = realistic()
+    text = page.render(merge(results, plan, [], base), Context())
+    assert text.count("<table>") == text.count('<div class="scroll"><table>') > 1
+    assert ".scroll { overflow-x: auto;" in text
+
+
 def test_the_page_has_every_finding_and_every_case():
     results, plan, base = realistic()
     text = page.render(merge(results, plan, [], base), Context())

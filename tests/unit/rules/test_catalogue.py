@@ -80,7 +80,7 @@ def test_get_finds_a_rule():
     [
         ("environment.lock-drit", "environment.lock-drift"),
         ("lock-drift", "environment.lock-drift"),
-        ("environment", "environment.lock-drift or "),
+        ("enviroment", "Did you mean environment?"),
         ("nothing like it", "docs/rules.md"),
     ],
 )
@@ -97,6 +97,17 @@ def test_a_rule_is_shown_with_its_reason_and_its_remedy():
     assert "\n\nWhy it matters\n  All of them" in shown
     assert "\n\nHow to mend\n  Uninstall" in shown
     assert max(map(len, shown.splitlines())) <= 88
+
+
+def test_a_stage_is_shown_with_its_rules_a_line_each():
+    shown = rules.explain("contract").splitlines()
+    of_stage = [rule for rule in rules.catalogue().values() if rule.stage == "contract"]
+    assert [line.split("  ")[0] for line in shown[: len(of_stage)]] == [rule.id for rule in of_stage]
+    assert all(line.endswith(rule.what) for line, rule in zip(shown, of_stage, strict=False))
+    assert "onnx-ci rule contract." in shown[-1]
+    assert rules.explain("parity.run") == rules.render_text(rules.get("parity.run"))
+    with pytest.raises(UsageError):
+        rules.explain("")
 
 
 def test_the_page_holds_each_rule_once():

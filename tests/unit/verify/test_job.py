@@ -72,6 +72,8 @@ def test_a_healthy_artifact_passes(healthy: Artifact) -> None:
         STAGES.index(one.stage) for one in result.findings
     )
     assert seen[:2] == ["structure", "contract"]
+    assert seen[-1] == "unoptimized"
+    assert seen.count("parity") == 1
     assert set(result.stages) == stages
     assert all(cost.seconds > 0 and cost.peak_bytes for cost in result.stages.values())
     assert {figures.case for figures in result.parity} == {"example", "batch=5"}

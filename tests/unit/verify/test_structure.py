@@ -180,7 +180,7 @@ def test_a_missing_kernel_names_operator_dtype_and_source_line(healthy: Artifact
     found = structure.not_opened(caught.value, CPU.provider, model, origins)
     assert found.status == "fail"
     assert found.message == (
-        "CPUExecutionProvider has no kernel for Gemm(13) for bfloat16 (node node_linear, fc): "
+        'CPUExecutionProvider has no kernel for Gemm(13) for bfloat16 (node "node_linear" of module "fc"): '
         "a service on this provider can't load the file"
     )
     assert (found.file, found.line) == ("model.py", 14)

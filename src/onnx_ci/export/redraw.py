@@ -1,0 +1,81 @@
+"""Other values for a case that we made, where the module refuses those drawn: a size is not to blame for its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from onnx_ci.export import arguments
+from onnx_ci.export.state import preserved
+from onnx_ci.export.subject import Subject
+from onnx_ci.export.types import REDRAWS, Call, Outputs, RunCase
+from onnx_ci.records.result import Finding, finding
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A case and what the module gave for it.
+
+    Attributes:
+        findings: That it refused some values and takes others.
+    """
+
+    case: RunCase
+    call: Call
+    given: Outputs
+    findings: tuple[Finding, ...] = ()
+
+
+def call(subject: Subject, case: RunCase) -> Called:
+    """Calls the module on a case; on other values where it refuses those of a case of ours, or masks give NaN."""
+    first = _call(subject, case)
+    if case.redrawn is None or not (first.given.error or _masked_out(subject, first)):
+        return first
+    for at in range(REDRAWS):
+        other = _call(subject, replace(case, inputs=case.redrawn(at)))
+        if not other.given.error and not _masked_out(subject, other):
+            return replace(other, findings=_refused(case, first.given.error)) if first.given.error else other
+    return first
+
+
+def _call(subject: Subject, case: RunCase) -> Called:
+    bound = arguments.bind(subject.module, case.inputs)
+    with preserved(subject.module):
+        given = arguments.call(subject.module, bound)
+    if not given.error and len(given.values) != len(subject.eager.values):
+        counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
+        given = replace(given, error=f"the module gives {counts}")
+    return Called(case, bound, given)
+
+
+def _masked_out(subject: Subject, called: Called) -> bool:
+    """Whether outputs are NaN that are none for the example, and an input may be a mask that hid a whole row."""
+    if called.given.error or not any(_is_mask(leaf) for leaf in arguments.paths(called.case.inputs).values()):
+        return False
+    pairs = zip(called.given.values, subject.eager.values, strict=True)
+    return any(_has_nan(value) and not _has_nan(known) for value, known in pairs)
+
+
+def _is_mask(leaf: Any) -> bool:
+    if not isinstance(leaf, torch.Tensor) or leaf.dtype.is_complex:
+        return False
+    return leaf.dtype == torch.bool or bool(((leaf == 0) | (leaf == 1)).all())
+
+
+def _has_nan(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and bool((value != value).any())
+
+
+def _refused(case: RunCase, error: str) -> tuple[Finding, ...]:
+    said = error.splitlines()[0][:200]
+    return (
+        finding(
+            "contract.declared-size", "warn", case.name,
+            f"the PyTorch module refuses values that were drawn for the case {case.name}, and takes others of the same "
+            f"sizes: {said}",
+            hint="Narrow the input's low, high or values to what production sends, or name cases with real inputs.",
+            data={"case": case.name, "dims": case.dims},
+        ),
+    )  # fmt: skip
