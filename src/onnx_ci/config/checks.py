@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from onnx_ci.config import paths
+from onnx_ci.config import paths, variants
 from onnx_ci.config.problems import Path, Problem, closest, did_you_mean, show
 from onnx_ci.config.schema import Dim, Input, Model, Root
 from onnx_ci.records.result import EXPORT_TARGET
@@ -54,6 +54,7 @@ def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, *, wh
             )
     if whole:
         yield from _references(at, model)
+        yield from variants.check(at, model)
 
 
 def _references(at: Path, model: Model) -> Iterator[Problem]:
@@ -133,33 +134,38 @@ def _misfit(dtype: str, value: float) -> str:
     return "" if float(least) <= value <= float(most) else f"{value:g} does not fit into {dtype}"
 
 
-def names(models: Iterable[str], targets: Iterable[str]) -> Iterator[Problem]:
-    """Looks for names that would meet in one file: on a disk that ignores case, or as ``model.target.json``."""
-    models, targets = list(models), list(targets)
-    yield from _same_but_for_case("models", models)
-    yield from _same_but_for_case("targets", targets)
+def names(labels: Mapping[str, Path], targets: Iterable[str]) -> Iterator[Problem]:
+    """Looks for names that would meet in one file: on a disk that ignores case, or as ``model.target.json``.
+
+    Args:
+        labels: The place in the config of each ``model`` and ``model@variant``.
+        targets: Names.
+    """
+    targets = list(targets)
+    yield from _same_but_for_case(labels)
+    yield from _same_but_for_case({name: ("targets", name) for name in targets})
     for target in targets:
         if target.lower() == EXPORT_TARGET:
             yield Problem(path=("targets", target), message="is kept for the results of the export", hint="rename it")
     taken: dict[str, tuple[str, str]] = {}
-    for model in models:
+    for label, path in labels.items():
         for target in dict.fromkeys((*targets, EXPORT_TARGET)):
-            other = taken.setdefault(f"{model}.{target}", (model, target))
-            if other != (model, target):
+            other = taken.setdefault(f"{label}.{target}", (label, target))
+            if other != (label, target):
                 yield Problem(
-                    path=("models", model),
+                    path=path,
                     message=f"its results on {show(target)} and those of {show(other[0])} on {show(other[1])} "
-                    f"would both be {model}.{target}.json",
+                    f"would both be {label}.{target}.json",
                     hint="rename one of them",
                 )
 
 
-def _same_but_for_case(kind: str, names: Iterable[str]) -> Iterator[Problem]:
+def _same_but_for_case(names: Mapping[str, Path]) -> Iterator[Problem]:
     taken: dict[str, str] = {}
-    for name in names:
+    for name, path in names.items():
         other = taken.setdefault(name.lower(), name)
         if other != name:
-            yield Problem(path=(kind, name), message=f"is {show(other)} but for its case: the folders would be one")
+            yield Problem(path=path, message=f"is {show(other)} but for its case: the folders would be one")
 
 
 def _fault(at: Path, fault: Any) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from onnx_ci.config import checks, explain, schema
+from onnx_ci.config import checks, explain, schema, variants
 from onnx_ci.config.problems import ConfigError, Problem
 from onnx_ci.config.source import Source, locate, read
 from onnx_ci.records.model import (
@@ -46,7 +46,7 @@ def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = d
         root, problems, cut = explain.check(source.data)
     except RecursionError:
         raise ConfigError(source.file, [Problem(path=(), message="nests tables too deep")]) from None
-    problems = [*problems, *checks.names(_keys(source.data, "models"), _keys(source.data, "targets"))]
+    problems = [*problems, *checks.names(variants.labels(source.data), _keys(source.data, "targets"))]
     if root is not None:
         problems = [*problems, *checks.check(root, source.folder, today=today(), cut=cut)]
     if problems or root is None:
@@ -65,12 +65,18 @@ def _resolve(root: schema.Root, source: Source) -> Config:
     return Config(
         path=source.file,
         root=str(source.folder),
-        models=[_model(name, model, source) for name, model in root.models.items()],
+        models=[spec for name, model in root.models.items() for spec in _artifacts(name, model, source)],
         targets=[TargetSpec(name=name, **dict(target)) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
         golden_dir=root.golden.dir,
         latency=LatencySpec(budget_seconds=root.latency.budget_seconds),
         lock=LockSpec(files=dict.fromkeys(root.lock.files, ""), drift=root.lock.drift),
     )
+
+
+def _artifacts(name: str, model: schema.Model, source: Source) -> list[ModelSpec]:
+    """What is exported of a model: itself, or each of its variants."""
+    lines = [source.line(("models", name, "variants", at)) for at in range(len(model.variants))]
+    return variants.resolve(_model(name, model, source), model.variants, lines)
 
 
 def _model(name: str, model: schema.Model, source: Source) -> ModelSpec:

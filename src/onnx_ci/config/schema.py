@@ -94,11 +94,24 @@ class Parity(Table):
 
 
 class Variant(Table):
-    """One more artifact of the model, with other settings or fixed dims."""
+    """One artifact of a model whose sizes are known: with its own settings and fixed dims.
+
+    A model with variants has no artifact besides theirs. The dims that a variant does not fix stay as declared. Each
+    input fits one variant at most: any two of them fix a dim to different sizes.
+    """
 
     name: v.Name = Field(description="The artifact is called model@name.", examples=["480x640"])
-    kwargs: dict[str, v.Plain] = Field(default_factory=dict, description="Construction settings that differ.")
-    dims: dict[v.DimName, v.Size] = Field(default_factory=dict, description="Dims that are fixed, and their sizes.")
+    kwargs: dict[str, v.Plain] = Field(
+        default_factory=dict,
+        description="Construction settings of this variant; they are merged over the model's.",
+        examples=[{"height": 480, "width": 640}],
+    )
+    dims: dict[v.DimName, v.Size] = Field(
+        default_factory=dict,
+        description="Dims that are fixed, and their sizes, inside the declared range. User cases of other sizes are "
+        "left out.",
+        examples=[{"height": 480, "width": 640}],
+    )
 
 
 class EndToEnd(Table):
@@ -184,7 +197,7 @@ class Model(Table):
     export: Export = Field(Export(), description="How the file is made.")
     parity: Parity = Field(Parity(), description="How the outputs are judged.")
     variants: list[Variant] = Field(
-        default_factory=list, description="More artifacts of the model.", json_schema_extra=LATER
+        default_factory=list, description="The model's artifacts, one for each known resolution."
     )
     end_to_end: list[EndToEnd] = Field(
         default_factory=list, description="Comparisons from raw input to decoded output.", json_schema_extra=LATER

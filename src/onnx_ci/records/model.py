@@ -27,6 +27,7 @@ class InputSpec:
         shape: Dim names and sizes; None where the example tells.
         low: Inclusive lower end of the values; likewise `high`.
         values: The only values there are, for categorical inputs.
+        named: The shape as it was declared, where a variant fixed some of its dims; None where it fixed none.
     """
 
     dtype: str | None = None
@@ -34,6 +35,7 @@ class InputSpec:
     low: float | None = None
     high: float | None = None
     values: list[float] | None = None
+    named: list[int | str] | None = None
 
 
 @record
@@ -68,11 +70,12 @@ class ParitySpec:
 
 @record
 class ModelSpec:
-    """One model, resolved: defaults filled in, paths relative to the config's folder.
+    """One model, or one variant of it, resolved: defaults filled in, paths relative to the config's folder.
 
     Attributes:
         entrypoint: ``path.py:function``, ``package.module:function``, or ``path.py`` for the short form.
         reference: What builds the module before it was adapted for export, as for `entrypoint`; None where it is not.
+        variants: The dims that each variant of the model fixes, by its name; empty for a model without variants.
         time_limit: Seconds, for export and for verify.
         memory_limit: Bytes of resident memory of the worker and its children.
         declared_in: The config file, relative to the repository's root, and the model's line in it.
@@ -98,6 +101,12 @@ class ModelSpec:
     parity: ParitySpec = field(default_factory=ParitySpec)
     declared_in: str = ""
     declared_at: int | None = None
+    variants: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def fixed(self) -> dict[str, int]:
+        """The dims that this variant fixes, with their sizes."""
+        return self.variants.get(self.variant or "", {})
 
 
 @record

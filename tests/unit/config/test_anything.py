@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnx_ci.config import checks, explain
+from onnx_ci.config import checks, explain, variants
 from onnx_ci.config.load import _keys, load
 from onnx_ci.config.problems import ConfigError, show_path
 from onnx_ci.config.schema import json_schema
@@ -74,7 +74,7 @@ def shaped(schema, depth=0):
 @settings(max_examples=300, deadline=None)
 def test_any_table_is_judged(data):
     root, found, cut = explain.check(data)
-    found += checks.names(_keys(data, "models"), _keys(data, "targets"))
+    found += checks.names(variants.labels(data), _keys(data, "targets"))
     if root is not None:
         found += checks.check(root, HERE, today=TODAY, cut=cut)
     assert root is not None or found

@@ -26,7 +26,8 @@ def test_each_key_has_a_row_in_the_page_and_each_table_a_heading():
             assert generate._inner(entry, made)[0] is not None or f"| `{key}` |" in page, key
     for heading in ("[models.NAME]", "[models.NAME.parity.outputs.OUTPUT]", "[targets.NAME]", "[lock]"):
         assert f"## `{heading}`\n" in page
-    assert "## `[[models.NAME.variants]]` (not built yet)\n" in page
+    assert "## `[[models.NAME.variants]]`\n" in page
+    assert "## `[[models.NAME.end_to_end]]` (not built yet)\n" in page
 
 
 @pytest.mark.parametrize("value", [{"a": [1, 2.5, {"b": 'c"d\n'}]}, [True, "é"], "x"])

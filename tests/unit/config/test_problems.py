@@ -60,8 +60,6 @@ def test_the_error_shows_file_line_path_and_hint(project):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("models.m.variants", f'{SHORT}[[models.m.variants]]\nname = "small"'),
-        ("models.m.variants", f"{SHORT}variants = []"),
         ("models.m.end_to_end", f"{SHORT}[[models.m.end_to_end]]\nnonsense = 3"),
         ("latency.max_regression", f"{SHORT}[latency]\nmax_regression = 1.1"),
         ("latency.shapes", f"{SHORT}[latency]\nshapes = [{{ batch = 1, weight = 0.8 }}]"),
