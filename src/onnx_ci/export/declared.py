@@ -109,7 +109,13 @@ def _dims(spec: ModelSpec, said: dynamic.Dynamic, inputs: list[DeclaredInput]) -
     for name in spec.dims:
         if name not in used:
             raise dynamic.unknown("dim", name, used, f"models.{spec.name}.dims.{name}")
-    return {name: _dim(spec.dims.get(name), said.dims.get(name, DimSpec())) for name in used}
+    settled = {axis for given in spec.inputs.values() for axis in given.named or ()}
+    for name in spec.fixed:
+        if name not in used and name not in settled:
+            raise dynamic.unknown("dim", name, used, f"models.{spec.name}.variants: {spec.variant}.dims.{name}")
+    # What a variant fixes in a shape of the config is a size there already; here it is what export_kwargs name.
+    fixed = {name: DimSpec(min=size, max=size, example=size) for name, size in spec.fixed.items()}
+    return {name: fixed.get(name) or _dim(spec.dims.get(name), said.dims.get(name, DimSpec())) for name in used}
 
 
 def _dim(config: DimSpec | None, said: DimSpec) -> DimSpec:

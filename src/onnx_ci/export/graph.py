@@ -87,7 +87,7 @@ def _unrefined(subject: Subject, log: GuardLog) -> Finding:
 
 
 def _capture(subject: Subject, log: GuardLog) -> Captured:
-    given = subject.options.dynamic_shapes
+    given = None if subject.spec.fixed else subject.options.dynamic_shapes  # they know nothing of what a variant fixes
     tree = (
         dimtree.shapes_from_user(given, subject.declared)
         if given is not None
@@ -100,7 +100,8 @@ def _trace(subject: Subject) -> tuple[ir.Model, list[str]]:
     by_path = {item.path: item for item in subject.declared.inputs}
     named = naming.inputs_by_position(subject.tensors, subject.options.input_names, range(len(subject.tensors)))
     items = [by_path.get(leaf.path) for leaf in subject.tensors]
-    axes = subject.options.dynamic_axes or dimtree.torchscript_axes(named.names, items)
+    given = None if subject.spec.fixed else subject.options.dynamic_axes
+    axes = given or dimtree.torchscript_axes(named.names, items)
     return program.torchscript(subject.module, subject.call, subject.options, named.names, axes), named.names
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onnx_ci.export import arguments, cases, declared, entrypoint, given, measure, options, state
+from onnx_ci.export import arguments, cases, declared, entrypoint, given, measure, options, state, variants
 from onnx_ci.export.options import Options
 from onnx_ci.export.places import Places
 from onnx_ci.export.subject import Subject
@@ -65,7 +64,7 @@ def load(spec: ModelSpec, root: Path) -> Loaded:
     """
     loaded = entrypoint.load(spec, root)
     how = options.read(spec, loaded)
-    found: Sequence[given.Given] = given.read(spec, loaded, root)
+    found, left_out = variants.fitting(spec, loaded, given.read(spec, loaded, root))
     first = cases.example(spec, loaded, found)
     promised = declared.declare(spec, loaded, first.inputs, loaded.module)
     return Loaded(
@@ -76,6 +75,6 @@ def load(spec: ModelSpec, root: Path) -> Loaded:
         example=measure.measure(first, promised),
         user=cases.user_cases(found, promised),
         places=Places.of(root),
-        findings=[],
+        findings=left_out,
         weights=state.digest(loaded.module) if promised.dims else "",
     )
