@@ -115,10 +115,23 @@ def _names(given: Any) -> list[str] | None:
 
 
 def _shown(value: Any) -> Any:
+    """A value as JSON has it; what JSON lacks as text that reads like the Python it came from."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, dict):
         return {str(key): _shown(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_shown(item) for item in value]
-    return value.__name__ if hasattr(value, "__name__") else str(value)
+    if isinstance(value, torch.export.Dim):
+        return _dim(value)
+    name = getattr(value, "__name__", None) or str(value)
+    return type(value).__name__ if " at 0x" in name else name
+
+
+def _dim(dim: Any) -> str:
+    """``Dim('batch', min=1, max=32)``, without the ends that torch gives a dim of none; ``2*h`` of a derived one."""
+    if "*" in dim.__name__ or "+" in dim.__name__ or "-" in dim.__name__:
+        return str(dim.__name__)
+    low = f", min={dim.min}" if isinstance(dim.min, int) and dim.min > 0 else ""
+    high = f", max={dim.max}" if isinstance(dim.max, int) else ""
+    return f"Dim({dim.__name__!r}{low}{high})"

@@ -11,8 +11,10 @@ from onnx_ci.errors import UsageError
 from onnx_ci.export import edges, program
 from onnx_ci.export.shapes import declared_range, is_declared
 from onnx_ci.export.subject import Graph, Subject
+from onnx_ci.records import codec
 from onnx_ci.records.contract import SCHEMA_VERSION, Contract, DimContract
 from onnx_ci.records.environment import Environment
+from onnx_ci.records.model import ModelSpec
 
 
 def contract(
@@ -51,7 +53,8 @@ def contract(
         kwargs=dict(spec.kwargs),
         preprocessing=_digests(subject, root),
         narrowed=dict(graph.reading.narrowed),
-        export_options=_plain(subject.options.recorded()),
+        export_options=_options(subject),
+        declared=_declared(subject.spec),
     )
 
 
@@ -99,5 +102,37 @@ def _digests(subject: Subject, root: Path) -> dict[str, str]:
     return found
 
 
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    return dict(sorted(options.items()))
+def _options(subject: Subject) -> dict[str, Any]:
+    """The options as given; where the config declares the dims, what is handed on for them."""
+    given = subject.options.recorded()
+    key = "dynamic_axes" if subject.options.exporter == "torchscript" else "dynamic_shapes"
+    if key not in given or subject.spec.fixed:
+        dims = {
+            item.path: {
+                str(at): "Dim.AUTO" if at in item.auto else axis
+                for at, axis in enumerate(item.axes)
+                if isinstance(axis, str)
+            }
+            for item in subject.declared.inputs
+        }
+        given[key] = {path: axes for path, axes in dims.items() if axes}
+    return dict(sorted(given.items()))
+
+
+def _declared(spec: ModelSpec) -> dict[str, Any]:
+    """What the config assumes of the model, without its defaults."""
+    said = {
+        "entrypoint": spec.entrypoint,
+        "inputs": {name: _said(given) for name, given in spec.inputs.items()},
+        "dims": {name: _said(dim) for name, dim in spec.dims.items()},
+        "fixed": spec.fixed,
+        "input_names": spec.input_names,
+        "outputs": spec.outputs,
+        "cases": spec.cases,
+        "batch": spec.batch,
+    }
+    return {key: value for key, value in said.items() if value not in (None, {}, [])}
+
+
+def _said(record: Any) -> dict[str, Any]:
+    return {key: value for key, value in codec.encode(record).items() if value is not None}

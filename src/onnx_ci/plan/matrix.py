@@ -88,21 +88,26 @@ def make(
 def matrices(config: Config, plan: Plan, *, shards: int = 1) -> Matrices:
     """Spreads the plan's models round-robin over `shards` exports, and each target over the same shards.
 
-    Neighbours in a config tend to be alike in cost, so each goes to another shard.
+    Neighbours in a config tend to be alike in cost, so each goes to another shard. A model's variants stay together:
+    the list of them beside their artifacts is written by the job that exports them, and would not be whole otherwise.
 
     Args:
         config: The config that the plan was made of; it knows the targets' providers.
         plan: What is expected.
-        shards: How many exports run at once; more than there are models is cut down.
+        shards: How many exports run at once; more than there are models is cut down, variants not counted.
 
     Raises:
         UsageError: `shards` is below one, or a matrix would be larger than GitHub takes.
     """
     if shards < 1:
         raise UsageError(f"expected at least one shard, got {shards}", where="--shards")
-    models = list(dict.fromkeys(label(leg.model, leg.variant) for leg in plan.legs))
-    count = min(shards, len(models))
-    spread = {str(at + 1): "\n".join(models[at::count]) for at in range(count)}
+    models: dict[str, dict[str, None]] = {}
+    for leg in plan.legs:
+        models.setdefault(leg.model, {})[label(leg.model, leg.variant)] = None
+    groups, count = list(models.values()), min(shards, len(models))
+    spread = {
+        str(at + 1): "\n".join(name for group in groups[at::count] for name in group) for at in range(count)
+    }
     planned = {leg.target for leg in plan.legs if not leg.not_run}
     entries = [
         _entry(target, shard, members)

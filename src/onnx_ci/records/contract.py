@@ -59,7 +59,8 @@ class Contract:
         preprocessing: sha256 of each named file.
         strategy: How the program was captured: "own", "own+refined", "public", "torchscript".
         narrowed: Dims whose declared range did not hold, with the guard.
-        export_options: As they were given to the exporter.
+        export_options: As they were given to the exporter; dims that the config declares as they were handed on.
+        declared: What the config said: of inputs, dims, names and the batch, as JSON; what it left out is left out.
         domains: Operator set version by domain ("" is ai.onnx).
     """
 
@@ -82,3 +83,4 @@ class Contract:
     preprocessing: dict[str, str] = field(default_factory=dict)
     narrowed: dict[str, str] = field(default_factory=dict)
     export_options: dict[str, Any] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=dict)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from onnx_ci.artifact import layout, variants
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.errors import NothingMatchedError
-from onnx_ci.records.model import JobSpec
+from onnx_ci.records.model import Config, JobSpec
+from onnx_ci.records.result import label
 
 _JOB = TypeAdapter(JobSpec)
 
@@ -52,3 +54,26 @@ def count_legs(artifacts: Sequence[tuple[Artifact, JobSpec]], targets: Sequence[
     if unknown:
         raise NothingMatchedError(f"no target {', '.join(unknown)}", hint=f"There are: {', '.join(known)}.")
     return sum(len([t for t in job.targets if not targets or t.name in targets]) for _, job in artifacts)
+
+
+def list_variants(config: Config, folder: Path) -> None:
+    """Writes the list of each model's variants anew, from the artifacts that lie there.
+
+    Listed are those that the config has: what an earlier config left behind in the folder is none of them.
+
+    Raises:
+        ArtifactError: A contract can't be read.
+    """
+    names = dict.fromkeys(model.name for model in config.models)
+    for name in names if folder.is_dir() else ():
+        found = [
+            variants.entry(artifact)
+            for model in config.models
+            if model.name == name and model.variant
+            for artifact in [Artifact(folder / label(name, model.variant))]
+            if (artifact.folder / layout.MANIFEST).is_file()
+        ]
+        if found:
+            variants.write(folder, name, found)
+        else:
+            variants.path_of(folder, name).unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
 from onnx_ci.worker.answers import Leg, result_of
+from onnx_ci.worker.artifacts import list_variants
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
 from onnx_ci.worker.progress import Progress
@@ -46,6 +47,11 @@ class Folders:
     root: Path
     out: Path
     golden: Path
+
+    @property
+    def artifacts(self) -> Path:
+        """One folder a model or variant, and beside them the list of each model's variants."""
+        return self.out / "artifacts"
 
     @property
     def results(self) -> Path:
@@ -88,13 +94,14 @@ def export_models(
         request = ExportRequest(
             job=config.job(model),
             root=str(folders.root.resolve()),
-            artifact=str((folders.out / "artifacts" / name).resolve()),
+            artifact=str((folders.artifacts / name).resolve()),
             golden=str(stored.resolve()) if stored.is_dir() else None,
         )
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
         # What concerns the project as a whole is said once, whichever models a job exports.
         more = _of_the_project(config, folders) if model is config.models[0] else []
         outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more, request))
+    list_variants(config, folders.artifacts)
     return outcomes
 
 
