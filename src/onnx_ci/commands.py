@@ -18,7 +18,7 @@ from onnx_ci.errors import ExitCode, OnnxCiError, UsageError
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import label, worst
-from onnx_ci.worker import job
+from onnx_ci.worker import job, stale
 from onnx_ci.worker.answers import environment_of
 from onnx_ci.worker.artifacts import count_legs, find_artifacts
 from onnx_ci.worker.files import claimed
@@ -119,9 +119,13 @@ def verify(
     python: str | None,
     environment: Environ,
 ) -> ExitCode:
-    """Judges artifacts under the config that each was exported with; `config` only says where the project is."""
+    """Judges artifacts under the config that each was exported with.
+
+    `config` says where the project is, and that no artifact may have been exported under another one.
+    """
     found = find_artifacts(artifacts or out / "artifacts", models)
     total = count_legs(found, targets)
+    known = stale.judge(config, found) if config else {}
     root = config.resolve().parent if config else Path.cwd()
     folders = job.Folders(root=root, out=out, golden=root / found[0][1].golden_dir)
     folders.prepare()
@@ -130,7 +134,7 @@ def verify(
         progress_for(sys.stderr, environment, total) as progress,
         Workers(interpreter, folder=folders.root, environment=environment) as workers,
     ):
-        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress))
+        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known))
 
 
 def golden_accept(*, config: Path | None, models: Sequence[str], out: Path, artifacts: Path | None) -> ExitCode:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from onnx_ci.artifact.layout import Artifact, ArtifactError, changed_files
 from onnx_ci.records import codec
 from onnx_ci.records.base import record
 from onnx_ci.records.cases import Case
+from onnx_ci.records.changes import changes, file_changes
 from onnx_ci.records.contract import Contract, TensorContract
 from onnx_ci.records.result import Finding, finding
 
@@ -57,6 +58,8 @@ class Golden:
         contract: What of the contract the outputs depend on (`promise`), so that a change can be named.
         artifact: Digest of the artifact that the outputs were taken from.
         machine: Processor, cores and platform of the machine that computed them.
+        made_under: Construction settings and the digests of preprocessing files (`conditions`). The outputs can be
+            compared all the same where these changed; None where an older version did not write them down.
     """
 
     schema_version: int
@@ -66,6 +69,7 @@ class Golden:
     versions: dict[str, str]
     machine: dict[str, str]
     cases: list[GoldenCase]
+    made_under: dict[str, dict[str, Any]] | None = None
 
 
 def read(folder: Path) -> Golden:
@@ -145,25 +149,20 @@ def promise(contract: Contract) -> dict[str, Any]:
     }
 
 
+def conditions(contract: Contract) -> dict[str, dict[str, Any]]:
+    """What the golden outputs were made under besides, and may well survive."""
+    return {"kwargs": codec.encode(contract.kwargs), "preprocessing": dict(contract.preprocessing)}
+
+
+def moved(accepted: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Says which conditions are others now, a part of a sentence each."""
+    settings = changes(accepted.get("kwargs", {}), now.get("kwargs", {}), "kwargs.")
+    return settings + file_changes(accepted.get("preprocessing", {}), now.get("preprocessing", {}))
+
+
 def digest(promised: dict[str, Any]) -> str:
     """The contract digest: sha256 of the promise as JSON."""
     return hashlib.sha256(codec.dumps(promised).encode()).hexdigest()
-
-
-def changes(accepted: dict[str, Any], now: dict[str, Any], path: str = "") -> list[str]:
-    """Says of each place where two promises differ what it was and what it is: "dims.batch.max was 32, is 64"."""
-    found: list[str] = []
-    for key in sorted({*accepted, *now}):
-        old, new, at = accepted.get(key), now.get(key), f"{path}{key}"
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += changes(old, new, f"{at}.")
-        elif isinstance(old, list) and isinstance(new, list) and _are_tensors([*old, *new]):
-            found += changes(_by_name(old), _by_name(new), f"{at}.") or [f"the order of {at} changed"]
-        else:
-            found.append(f"{at} was {_said(old)}, is {_said(new)}")
-    return found
 
 
 def names(promised: dict[str, Any], side: str) -> list[str]:
@@ -247,6 +246,7 @@ def _record(artifact: Artifact, kept: list[Case]) -> Golden:
             )
             for index, case in enumerate(kept)
         ],
+        made_under=conditions(contract),
     )
 
 
@@ -255,15 +255,3 @@ def _tensor(item: TensorContract, dims: set[str]) -> dict[str, Any]:
         None if item.shape is None else [axis if isinstance(axis, int) or axis in dims else "*" for axis in item.shape]
     )
     return {"name": item.name, "dtype": item.dtype, "shape": shape}
-
-
-def _are_tensors(values: list[Any]) -> bool:
-    return all(isinstance(item, dict) and "name" in item for item in values)
-
-
-def _by_name(tensors: list[dict[str, Any]]) -> dict[str, Any]:
-    return {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in tensors}
-
-
-def _said(value: Any) -> str:
-    return "absent" if value is None else json.dumps(value)

@@ -29,9 +29,7 @@ def fitting(spec: ModelSpec, loaded: Entrypoint, gathered: Sequence[Given]) -> t
     axes = _axes(spec, loaded, gathered[0])
     kept = [case for case in gathered if _fits(case, axes, spec.fixed)]
     others = [case.name for case in gathered if not _fits(case, axes, spec.fixed)]
-    homeless = [
-        case.name for case in gathered if not any(_fits(case, axes, fixed) for fixed in spec.variants.values())
-    ]
+    homeless = [case.name for case in gathered if not any(_fits(case, axes, fixed) for fixed in spec.variants.values())]
     sizes = ", ".join(f"{name} {size}" for name, size in spec.fixed.items())
     if not kept and not (spec.inputs and all(given.shape is not None for given in spec.inputs.values())):
         raise UsageError(

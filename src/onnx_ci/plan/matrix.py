@@ -105,9 +105,7 @@ def matrices(config: Config, plan: Plan, *, shards: int = 1) -> Matrices:
     for leg in plan.legs:
         models.setdefault(leg.model, {})[label(leg.model, leg.variant)] = None
     groups, count = list(models.values()), min(shards, len(models))
-    spread = {
-        str(at + 1): "\n".join(name for group in groups[at::count] for name in group) for at in range(count)
-    }
+    spread = {str(at + 1): "\n".join(name for group in groups[at::count] for name in group) for at in range(count)}
     planned = {leg.target for leg in plan.legs if not leg.not_run}
     entries = [
         _entry(target, shard, members)

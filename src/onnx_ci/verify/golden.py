@@ -11,6 +11,7 @@ from onnx_ci.artifact.golden import Golden
 from onnx_ci.artifact.layout import ArtifactError
 from onnx_ci.numerics.golden import GoldenComparison, compare_golden, judge_golden
 from onnx_ci.numerics.parity import largest_magnitude
+from onnx_ci.records.changes import changes
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, finding
@@ -80,11 +81,11 @@ def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, 
     except ArtifactError as error:
         message = f"the golden can't be read: {error.what}"
         return [finding("golden.unreadable", "error", name, message, hint=error.hint)]
-    changed = golden.changes(stored.contract, golden.promise(contract))
+    changed = changes(stored.contract, golden.promise(contract))
     if changed:
         return [_stale(name, changed, stored)]
     comparisons: list[GoldenComparison] = []
-    problems: list[Finding] = []
+    problems = _made_otherwise(name, stored, contract)
     for case in stored.cases:
         try:
             comparisons += _compare(session, folder / f"test_data_set_{case.index}", case, spec, who)
@@ -130,6 +131,23 @@ def _stale(name: str, changed: Sequence[str], stored: Golden) -> Finding:
         hint=f"If the change is meant: {_ACCEPT.format(name=name)}",
         data={"changes": list(changed)[:50], "accepted_from": stored.artifact},
     )
+
+
+def _made_otherwise(name: str, stored: Golden, contract: Contract) -> list[Finding]:
+    """Warns where what the golden was made under has changed: whether its outputs still hold, comparing them tells."""
+    changed = golden.moved(stored.made_under, golden.conditions(contract)) if stored.made_under is not None else []
+    if not changed:
+        return []
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    return [
+        finding(
+            "golden.stale", "warn", name,
+            f"the golden was accepted under other conditions: {'; '.join(changed[:3])}{more}; "
+            "its outputs are compared all the same",
+            hint=_ACCEPT.format(name=name),
+            data={"changes": changed[:50], "accepted_from": stored.artifact},
+        )
+    ]  # fmt: skip
 
 
 def _stopped(fault: RuntimeFault, case: str, name: str) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -111,8 +111,18 @@ def verify_artifacts(
     folders: Folders,
     workers: Workers,
     progress: Progress,
+    known: Mapping[str, Sequence[Finding]] | None = None,
 ) -> list[Outcome]:
-    """Judges each artifact on each target that its config names, or on those of `targets` only."""
+    """Judges each artifact on each target that its config names, or on those of `targets` only.
+
+    Args:
+        artifacts: Each with the config that it is judged by.
+        targets: Names; none for all.
+        folders: Where goldens and results lie.
+        workers: In the user's interpreter.
+        progress: Told of each leg.
+        known: What was found of an artifact before, by its label.
+    """
     outcomes = []
     for artifact, job in artifacts:
         name = label(job.model.name, job.model.variant)
@@ -126,7 +136,8 @@ def verify_artifacts(
                 golden=str(stored.resolve()) if stored.is_dir() else None,
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
-            outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress))
+            more = (known or {}).get(name, ())
+            outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more))
     return outcomes
 
 

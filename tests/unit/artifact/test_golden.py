@@ -11,6 +11,7 @@ import pytest
 from onnx_ci.artifact import golden, layout
 from onnx_ci.artifact.layout import ArtifactError
 from onnx_ci.records.cases import Case, CaseList, CaseOutput
+from onnx_ci.records.changes import changes
 from onnx_ci.records.contract import Contract, DimContract, TensorContract
 from onnx_ci.records.environment import Environment
 
@@ -137,7 +138,7 @@ def test_a_record_that_is_none_is_an_error(tmp_path: Path, content: bytes) -> No
     ],
 )
 def test_a_changed_contract_is_named_by_its_field(change: dict[str, object], said: str) -> None:
-    found = golden.changes(golden.promise(CONTRACT), golden.promise(replace(CONTRACT, **change)))
+    found = changes(golden.promise(CONTRACT), golden.promise(replace(CONTRACT, **change)))
     assert found[0] == said
 
 
@@ -151,19 +152,19 @@ def test_a_changed_contract_is_named_by_its_field(change: dict[str, object], sai
     ],
 )
 def test_another_version_or_machine_does_not_make_a_golden_stale(change: dict[str, object]) -> None:
-    assert golden.changes(golden.promise(CONTRACT), golden.promise(replace(CONTRACT, **change))) == []
+    assert changes(golden.promise(CONTRACT), golden.promise(replace(CONTRACT, **change))) == []
 
 
 def test_inputs_in_another_order_are_a_change() -> None:
     two = [TensorContract(name=name, dtype="int64", shape=["batch"]) for name in ("ids", "mask")]
     old, new = replace(CONTRACT, inputs=two), replace(CONTRACT, inputs=two[::-1])
-    assert golden.changes(golden.promise(old), golden.promise(new)) == ["the order of inputs changed"]
+    assert changes(golden.promise(old), golden.promise(new)) == ["the order of inputs changed"]
 
 
 def test_a_promise_survives_json(tmp_path: Path) -> None:
     target = tmp_path / "golden" / "net"
     golden.accept(write_artifact(tmp_path / "net"), target)
-    assert golden.changes(golden.read(target).contract, golden.promise(CONTRACT)) == []
+    assert changes(golden.read(target).contract, golden.promise(CONTRACT)) == []
 
 
 def test_goldens_of_models_that_are_gone_are_orphans(tmp_path: Path) -> None:
@@ -182,3 +183,27 @@ def test_the_tool_reads_goldens_without_numpy() -> None:
     code = "import sys, onnx_ci.artifact.golden; print(sorted({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kwargs": {"labels": 5}}, ["kwargs.labels was absent, is 5"]),
+        ({"preprocessing": {"io.py": "b" * 64}}, ["io.py was changed (aaaaaaaa → bbbbbbbb)"]),
+        ({"preprocessing": {"a.txt": "c" * 64}}, ["a.txt is new", "io.py is no longer named"]),
+        ({"opset": 99, "strategy": "public"}, []),
+    ],
+)
+def test_conditions_that_changed_are_named_by_their_field(change: dict[str, object], said: list[str]) -> None:
+    made = replace(CONTRACT, preprocessing={"io.py": "a" * 64})
+    assert golden.moved(golden.conditions(made), golden.conditions(replace(made, **change))) == said
+
+
+def test_accepting_writes_down_the_conditions_and_an_older_record_has_none(tmp_path: Path) -> None:
+    contract = replace(CONTRACT, kwargs={"labels": 5})
+    golden.accept(write_artifact(tmp_path / "net", contract=contract), tmp_path / "golden")
+    assert golden.read(tmp_path / "golden").made_under == {"kwargs": {"labels": 5}, "preprocessing": {}}
+    record = tmp_path / "golden" / golden.RECORD
+    older = {key: value for key, value in json.loads(record.read_text()).items() if key != "made_under"}
+    record.write_text(json.dumps(older))
+    assert golden.read(tmp_path / "golden").made_under is None
