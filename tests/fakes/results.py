@@ -1,7 +1,9 @@
 """Made-up results that look like real ones, for tests of the report and for the picture of the comment."""
 
+from dataclasses import replace
 from typing import Any
 
+from onnx_ci.records.contract import Contract, DimContract, TensorContract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.report import Leg, Plan
 from onnx_ci.records.result import Finding, OutputFigures, Result, StageCost, Timing, finding, worst
@@ -60,6 +62,32 @@ def result(model: str, target: str, findings: list[Finding], **more: Any) -> Res
         "findings": findings,
     }
     return Result(**(given | more))
+
+
+def contract(model: str = "classifier", **more: Any) -> Contract:
+    """A contract of a model that classifies images."""
+    name, _, variant = model.partition("@")
+    given: dict[str, Any] = {
+        "schema_version": 1,
+        "model": name,
+        "variant": variant or None,
+        "contract_version": 1,
+        "inputs": [TensorContract(name="images", dtype="float32", shape=["batch", 3, "height", "width"])],
+        "outputs": [TensorContract(name="logits", dtype="float32", shape=["batch", 10])],
+        "dims": {
+            "batch": DimContract(min=1, max=8, declared=True),
+            "height": DimContract(min=32, max=512, declared=True),
+            "width": DimContract(min=32, max=512, declared=True),
+        },
+        "batch": "independent",
+        "strategy": "own",
+        "exporter": "dynamo",
+        "opset": 20,
+        "ir_version": 10,
+        "domains": {"": 20},
+        "environment": MACHINE,
+    }
+    return Contract(**(given | more))
 
 
 def figures(output: str, error: float, limit: float | None = 5e-6, **more: Any) -> OutputFigures:
@@ -132,7 +160,7 @@ def healthy(model: str, runtime: float, eager: float, *, error: float = 1.3e-7) 
     ]
 
 
-def realistic() -> tuple[list[Result], Plan, dict[str, Environment]]:
+def realistic() -> tuple[list[Result], Plan, dict[str, Contract]]:
     """A pull request that upgrades torch and breaks one of four models: results, plan and base."""
     broken = [
         result(
@@ -230,4 +258,14 @@ def realistic() -> tuple[list[Result], Plan, dict[str, Environment]]:
         cores=4,
         packages=PACKAGES | {"torch": "2.12.1", "onnxscript": "0.7.0"},
     )
-    return results, plan, {"classifier": before, "tokens": before, "pool@480x640": before}
+    wider = DimContract(min=1, max=32, declared=True)
+    probabilities = TensorContract(name="probabilities", dtype="float32", shape=["batch", 10])
+    old = {name: contract(name, environment=before) for name in ("classifier", "tokens", "pool@480x640")}
+    now = contract(
+        "classifier",
+        outputs=[*old["classifier"].outputs, probabilities],
+        dims=old["classifier"].dims | {"batch": wider},
+        preprocessing={"service/io.py": "7c4a8d09ca3762af"},
+    )
+    old["classifier"] = replace(old["classifier"], preprocessing={"service/io.py": "e59ff97941044f85"})
+    return [replace(results[0], contract=now), *results[1:]], plan, old

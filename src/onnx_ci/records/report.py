@@ -61,7 +61,7 @@ class Report:
         problems: Why it could not be told, a sentence each: files that are no results, two results of one leg, …
         notes: What to know besides, a sentence each; never changes the exit code.
         versions: What changed against the base; empty without a base.
-        changed: Labels of models whose versions changed against the base.
+        changed: Labels of models whose versions or contract changed against the base.
         new: Labels of models that the base lacks.
         base: Whether a base was given.
     """

@@ -47,7 +47,7 @@ def run(
     Args:
         out: The output folder: ``results/`` is read, ``report/`` is written.
         plan: ``plan.json``; None where nothing says what was expected.
-        base: The base's artifacts folder, whose versions are compared; None without a base.
+        base: The base's artifacts folder, whose contracts and versions are compared; None without a base.
         comment: Whether to write the pull request comment.
         env: The process's environment: GITHUB_* say which run it is; GITHUB_TOKEN writes the comment.
         stdout: Where the table and the workflow commands go.
@@ -89,10 +89,10 @@ def _merged(out: Path, plan: Path | None, base: Path | None, planned_only: bool)
             planned = read.plan(plan)
         except read.UnreadableError as error:
             problems.append(f"{plan.name}: {error}")
-    environments = None
+    contracts = None
     if base:
-        environments, notes = read.environments(base)
-    return merge(found.results, planned, problems, environments, notes, planned_only=planned_only), planned
+        contracts, notes = read.contracts(base)
+    return merge(found.results, planned, problems, contracts, notes, planned_only=planned_only), planned
 
 
 def _config(given: str, planned: Plan | None) -> str:

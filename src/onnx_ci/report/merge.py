@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from onnx_ci.errors import ExitCode
+from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.report import SCHEMA_VERSION, Leg, Plan, Report, VersionChange
-from onnx_ci.records.result import EXPORT_TARGET, Result, Status, label, worst
+from onnx_ci.records.result import EXPORT_TARGET, Result, Status, finding, label, worst
+from onnx_ci.report import contract_diff
 
 Key = tuple[str, str]
 _STATUS: dict[ExitCode, Status] = {ExitCode.BROKEN: "fail", ExitCode.UNKNOWN: "error"}
@@ -19,7 +21,7 @@ def merge(
     results: Sequence[Result],
     plan: Plan | None,
     problems: Sequence[str],
-    base: Mapping[str, Environment] | None = None,
+    base: Mapping[str, Contract] | None = None,
     notes: Sequence[str] = (),
     *,
     planned_only: bool = False,
@@ -33,7 +35,7 @@ def merge(
         results: What was read.
         plan: What was expected; without a plan nothing can be missing, but having no result at all is.
         problems: Why something could not be read, a sentence each.
-        base: What the base's artifacts were made with, by label; None without a base.
+        base: The contracts of the base's artifacts, by label; None without a base.
         notes: What to know besides.
         planned_only: Leave out what the plan does not name, as left by an earlier run with other models in the same
             folder; else it counts too, since a plan must not hide what broke.
@@ -41,12 +43,12 @@ def merge(
     legs = {(label(leg.model, leg.variant), leg.target): leg for leg in (plan.legs if plan else [])}
     unplanned = [result for result in results if plan and _key(result) not in legs]
     kept, doubled = _unique([one for one in results if not planned_only or one not in unplanned])
-    judged = [_judged(result, legs.get(_key(result))) for result in kept]
+    judged = [_judged(_against(result, base or {}), legs.get(_key(result))) for result in kept]
     missing = sorted((leg for key, leg in legs.items() if key not in {_key(one) for one in judged}), key=_order)
     all_problems = [*problems, *doubled, *_other_bytes(judged), *_nothing(judged, plan)]
     code = _exit_code(judged, missing, all_problems)
     all_notes = [*notes, *_strangers(unplanned, left_out=planned_only), *_notes(judged, plan)]
-    versions, changed = _changes(judged, base or {})
+    versions, changed = _changes(judged, {name: contract.environment for name, contract in (base or {}).items()})
     return Report(
         schema_version=SCHEMA_VERSION,
         status=_STATUS.get(code) or _mild(judged, missing),
@@ -56,7 +58,7 @@ def merge(
         problems=all_problems,
         notes=all_notes,
         versions=versions,
-        changed=changed,
+        changed=sorted({*changed, *_other_contracts(judged)}),
         new=sorted({_key(one)[0] for one in judged} - set(base)) if base else [],
         base=base is not None,
     )
@@ -84,6 +86,23 @@ def _exit_code(judged: Sequence[Result], missing: Sequence[Leg], problems: Seque
 
 def _mild(judged: Sequence[Result], missing: Sequence[Leg]) -> Status:
     return "warn" if missing or any(one.status not in ("pass", "skip") for one in judged) else "pass"
+
+
+def _against(result: Result, base: Mapping[str, Contract]) -> Result:
+    """An export with what its contract changes of the base's; one that made no artifact has nothing to compare."""
+    before, after = base.get(_key(result)[0]), result.contract
+    if result.target != EXPORT_TARGET or before is None or after is None:
+        return result
+    if (after.model, after.variant) != (result.model, result.variant) or after.schema_version != before.schema_version:
+        other = f"{label(after.model, after.variant)}, schema version {after.schema_version}"
+        found = [finding("contract.compatible", "skip", "", f"not compared: the result holds a contract of {other}")]
+    else:
+        found = contract_diff.judge(before, after)
+    return replace(result, findings=[*result.findings, *found])
+
+
+def _other_contracts(judged: Sequence[Result]) -> set[str]:
+    return {_key(one)[0] for one in judged if one.target == EXPORT_TARGET and contract_diff.changes_of(one)}
 
 
 def _judged(result: Result, leg: Leg | None) -> Result:

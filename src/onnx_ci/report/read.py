@@ -18,7 +18,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from onnx_ci.records import contract, report, result
 from onnx_ci.records.contract import Contract
-from onnx_ci.records.environment import Environment
 from onnx_ci.records.report import Plan
 from onnx_ci.records.result import Result
 
@@ -66,18 +65,18 @@ def plan(path: Path) -> Plan:
     return _record(path, Plan, report.SCHEMA_VERSION, "plan", limit=MAX_FILE_BYTES)[0]
 
 
-def environments(artifacts: Path) -> tuple[dict[str, Environment], list[str]]:
-    """Reads what the base's artifacts were made with.
+def contracts(artifacts: Path) -> tuple[dict[str, Contract], list[str]]:
+    """Reads what the base's artifacts promise, and what they were made with.
 
     Returns:
-        Environments by label, and a sentence for each contract that can't be read. A base only informs, so these are
+        Contracts by label, and a sentence for each contract that can't be read. A base only informs, so these are
         notes and no problems.
     """
-    found: dict[str, Environment] = {}
+    found: dict[str, Contract] = {}
     notes: list[str] = []
     folders = sorted(artifacts.iterdir())[:MAX_FILES] if _is_folder(artifacts) else []
     if not folders:
-        notes.append(f"The base {artifacts.name!r} has no artifacts: versions are not compared.")
+        notes.append(f"The base {artifacts.name!r} has no artifacts: versions and contracts are not compared.")
     for folder in folders:
         path = folder / "contract.json"
         if not _is_folder(folder) or not path.exists():
@@ -87,7 +86,7 @@ def environments(artifacts: Path) -> tuple[dict[str, Environment], list[str]]:
         except UnreadableError as error:
             notes.append(f"The base's {folder.name}/contract.json: {error}")
             continue
-        found[result.label(read.model, read.variant)] = read.environment
+        found[result.label(read.model, read.variant)] = read
     return found, notes
 
 

@@ -11,6 +11,8 @@ from onnx_ci.records.report import Report
 from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
 from onnx_ci.report import escape
 from onnx_ci.report.context import Context
+from onnx_ci.report.contract_change import KINDS, Kind
+from onnx_ci.report.contract_diff import changes_of
 from onnx_ci.report.escape import code, prose
 from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NONE, count, milliseconds
@@ -82,6 +84,7 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
     """The sections that fold away, as (name, markdown), the most useful first; empty ones are left out."""
     made: list[tuple[str, str]] = [
         ("notes", _fold("Notes", [f"- {prose(note, limit=600)}" for note in report.notes])),
+        ("contract changes", _contracts(report)),
         ("versions", _versions(report)),
         ("warnings", _listed("Warnings", report, context, "warn")),
         ("contract", _accepted(report)),
@@ -171,6 +174,26 @@ def _untried(report: Report) -> str:
     return _fold(f"Declared sizes that no case tries ({len(lines)})", lines) if lines else ""
 
 
+_CHANGES: dict[Kind, str] = {"breaking": "💥 breaking", "may break": "⚠️ may break", "compatible": "✅ compatible"}
+
+
+def _contracts(report: Report) -> str:
+    """What each model's contract changes of the base's, open from the start: it is what a reviewer agrees to."""
+    exports = [one for one in report.results if one.target == EXPORT_TARGET]
+    changes = [(one, kind, found) for one in exports for kind, found in changes_of(one)]
+    rows = [
+        [
+            code(label(one.model, one.variant), limit=80),
+            _CHANGES[kind] + (", meant" if kind == "breaking" and found.status == "warn" else ""),
+            prose(str(found.data.get("change", found.message)), limit=400),
+        ]
+        for one, kind, found in changes
+    ]
+    counts = [f"{many} {kind}" for kind in KINDS if (many := sum(kind == other for _, other, _ in changes))]
+    table = [grid(["Model", "", "Change"], rows)] if rows else []
+    return _fold(f"Contract changes against the base ({', '.join(counts)})", table, shown=True)
+
+
 def _version(environment: Environment, package: str) -> str:
     return environment.python if package == "python" else environment.packages.get(package, "")
 
@@ -243,6 +266,7 @@ def _parity_notes(report: Report) -> str:
     return _fold(f"How outputs were judged ({len(lines)})", lines)
 
 
-def _fold(title: str, lines: Iterable[str]) -> str:
+def _fold(title: str, lines: Iterable[str], *, shown: bool = False) -> str:
     body = "\n".join(lines)
-    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+    opened = " open" if shown else ""
+    return f"<details{opened}><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""

@@ -97,7 +97,7 @@ def test_a_missing_leg_is_shown_though_it_is_not_required():
 def test_details_have_the_blank_line_without_which_github_renders_no_markdown():
     results, plan, base = realistic()
     text = markdown.comment(merge(results, plan, [], base))
-    assert text.count("</summary>\n\n") == text.count("<details>") > 4
+    assert text.count("</summary>\n\n") == text.count("<details") > 4
 
 
 def test_no_table_has_more_than_seven_columns():

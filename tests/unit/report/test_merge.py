@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.results import MACHINE, PACKAGES, finding, realistic, result
+from tests.fakes.results import MACHINE, PACKAGES, contract, finding, realistic, result
 
 from onnx_ci.records.report import Leg, Plan, VersionChange
 from onnx_ci.records.result import StageCost
@@ -110,7 +110,9 @@ def test_the_order_is_stable():
 
 def test_versions_are_compared_with_the_base_of_the_same_model():
     before = replace(MACHINE, packages=PACKAGES | {"torch": "2.12.1", "old": "1"}, python="3.10.1")
-    report = merge([of("pass", "export"), of("pass", "export", model="b")], None, [], {"a": before})
+    report = merge(
+        [of("pass", "export"), of("pass", "export", model="b")], None, [], {"a": contract("a", environment=before)}
+    )
     assert report.versions == [
         VersionChange(package="old", base="1", head=None),
         VersionChange(package="python", base="3.10.1", head="3.11.7"),
@@ -129,3 +131,52 @@ def test_an_earlier_run_in_the_same_folder_is_left_out_where_asked_and_said():
     assert (report.status, report.exit_code) == ("pass", 0)
     assert [one.target for one in report.results] == ["cpu"]
     assert any("Left out" in note and "on gpu" in note for note in report.notes)
+
+
+def exported(now, **more):
+    return of("pass", "export", contract=now, **more)
+
+
+def test_a_contract_that_breaks_the_bases_fails_the_export():
+    report = merge(
+        [exported(contract("a", opset=21, batch="mixed"))], plan(leg(target="export")), [], {"a": contract("a")}
+    )
+    assert (report.status, report.exit_code, report.changed) == ("fail", 1, ["a"])
+    told = [(one.rule, one.status) for one in report.results[0].findings if one.stage == "contract"]
+    assert told == [("contract.breaking", "fail"), ("contract.breaking", "warn")]
+
+
+def test_a_break_that_the_contract_version_speaks_of_is_a_warning():
+    now = contract("a", batch="mixed", contract_version=2)
+    report = merge([exported(now)], plan(leg(target="export")), [], {"a": contract("a")})
+    assert (report.status, report.exit_code) == ("warn", 0)
+
+
+def test_a_contract_like_the_bases_passes_and_marks_nothing():
+    report = merge([exported(contract("a"))], None, [], {"a": contract("a")})
+    assert (report.status, report.changed) == ("pass", [])
+    assert report.results[0].findings[-1].rule == "contract.compatible"
+
+
+@pytest.mark.parametrize(
+    ("model", "variant", "base"),
+    [("a", None, {"a@v": contract("a@v", batch="mixed")}), ("a", "v", {"a": contract("a", batch="mixed")})],
+)
+def test_variants_are_compared_with_themselves_only(model, variant, base):
+    now = contract(f"{model}@{variant}" if variant else model)
+    report = merge([replace(exported(now), variant=variant)], None, [], base)
+    assert [one.rule for one in report.results[0].findings] == ["parity.runtime"]
+
+
+def test_a_contract_of_another_model_or_schema_is_not_compared():
+    for other in (contract("b", batch="mixed"), contract("a", batch="mixed", schema_version=2)):
+        report = merge([exported(other)], None, [], {"a": contract("a")})
+        (found,) = [one for one in report.results[0].findings if one.stage == "contract"]
+        assert (found.rule, found.status) == ("contract.compatible", "skip")
+
+
+def test_a_target_or_an_export_without_a_contract_has_nothing_to_compare():
+    report = merge(
+        [of("pass", contract=contract("a", batch="mixed")), of("fail", "export")], None, [], {"a": contract("a")}
+    )
+    assert not [one for result in report.results for one in result.findings if one.stage == "contract"]

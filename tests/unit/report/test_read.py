@@ -2,10 +2,9 @@ import json
 import os
 
 import pytest
-from tests.fakes.results import MACHINE, figures, finding, healthy, realistic, result
+from tests.fakes.results import contract, figures, finding, healthy, realistic, result
 
 from onnx_ci.records import codec
-from onnx_ci.records.contract import Contract
 from onnx_ci.report import read
 
 
@@ -128,33 +127,18 @@ def test_large_files_are_not_read(tmp_path, monkeypatch):
     assert "larger than 1 MiB" in read.results(tmp_path).problems[0]
 
 
-def test_a_base_gives_environments_by_the_contracts_own_name(tmp_path):
-    contract = Contract(
-        schema_version=1,
-        model="classifier",
-        variant="small",
-        contract_version=1,
-        inputs=[],
-        outputs=[],
-        dims={},
-        batch="independent",
-        strategy="own",
-        exporter="dynamo",
-        opset=20,
-        ir_version=10,
-        domains={"": 20},
-        environment=MACHINE,
-    )
-    write(tmp_path / "anything", "contract.json", codec.dumps(contract))
+def test_a_base_gives_contracts_by_the_contracts_own_name(tmp_path):
+    written = contract("classifier@small")
+    write(tmp_path / "anything", "contract.json", codec.dumps(written))
     write(tmp_path / "broken", "contract.json", "{}")
     (tmp_path / "empty").mkdir()
-    found, notes = read.environments(tmp_path)
-    assert found == {"classifier@small": MACHINE}
+    found, notes = read.contracts(tmp_path)
+    assert found == {"classifier@small": written}
     assert len(notes) == 1
     assert "broken/contract.json" in notes[0]
 
 
 def test_a_base_that_is_not_there_is_a_note(tmp_path):
-    found, notes = read.environments(tmp_path / "none")
+    found, notes = read.contracts(tmp_path / "none")
     assert found == {}
     assert "not compared" in notes[0]
