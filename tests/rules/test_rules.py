@@ -14,6 +14,9 @@ EXAMPLES = examples()
 BROKEN = [one for one in EXAMPLES if one.broken.is_dir()]
 HEALTHY = [one for one in EXAMPLES if one.healthy.is_dir()]
 BY_HAND = {
+    "contract.breaking": "test_contract.py",
+    "contract.compatible": "test_contract.py",
+    "contract.stale": "test_contract.py",
     "environment.internal": "test_environment.py",
     "environment.missing": "test_environment.py",
     "environment.too-old": "test_environment.py",
