@@ -103,3 +103,19 @@ def test_less_than_one_shard_is_refused(shards):
 def test_more_jobs_than_github_takes_are_refused_before_it_does():
     with pytest.raises(UsageError, match="257 jobs in one matrix"):
         spread(257, 257)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 9])
+def test_the_variants_of_a_model_are_exported_by_one_job(shards):
+    """The list beside their artifacts would not be whole otherwise."""
+    models = [
+        ModelSpec(name=name, entrypoint="m.py:build", variant=variant)
+        for name, variant in [("a", None), ("pool", "wide"), ("pool", "tall"), ("pool", "square"), ("b", None)]
+    ]
+    resolved = Config(path="onnx-ci.toml", models=models, targets=[CPU])
+    found = matrix.matrices(resolved, matrix.make(resolved), shards=shards)
+    jobs = [entry.models.splitlines() for entry in found.export]
+    assert sorted(name for job in jobs for name in job) == ["a", "b", "pool@square", "pool@tall", "pool@wide"]
+    assert len(jobs) == min(shards, 3)
+    assert sum(any(name.startswith("pool@") for name in job) for job in jobs) == 1
+    assert [entry.models for entry in found.hosted] == [entry.models for entry in found.export]
