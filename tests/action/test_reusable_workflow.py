@@ -46,11 +46,12 @@ def push(act):
 
 @pytest.fixture(scope="module")
 def run(act, push, tmp_path_factory):
-    """A pull request; its base was exported with another torch."""
+    """A pull request; its base was exported with another torch, at an older opset."""
     store = tmp_path_factory.mktemp("pull") / "store"
     shutil.copytree(push.kept, f"{store}-cache")
     (contract,) = Path(f"{store}-cache").rglob("contract.json")
-    contract.write_text(re.sub(r'("torch": )"[^"]*"', r'\1"2.0.0+older"', contract.read_text()))
+    older = re.sub(r'("torch": )"[^"]*"', r'\1"2.0.0+older"', contract.read_text())
+    contract.write_text(re.sub(r'("opset": )\d+', r"\g<1>17", older))
     with GitHubFake(comments=3, repository="org/models") as fake:
         found = act(REUSABLE, fake, store=store, files={"onnx-ci.toml": TWO_MODELS})
     return SimpleNamespace(act=found, fake=fake)
@@ -107,6 +108,10 @@ def test_a_version_that_is_not_the_bases_is_shown(run):
     (torch,) = [change for change in run.act.report()["versions"] if change["package"] == "torch"]
     assert torch["base"] == "2.0.0+older"
     assert "2.0.0+older" in run.fake.ours()[0]["body"]
+
+
+def test_what_changed_against_the_bases_contract_is_shown(run):
+    assert "the opset was raised from 17 to " in run.fake.ours()[0]["body"]
 
 
 def test_a_required_gpu_that_is_missing_is_no_pass(push):
