@@ -15,7 +15,7 @@ from onnx_ci.report.contract_change import KINDS, Kind
 from onnx_ci.report.contract_diff import changes_of
 from onnx_ci.report.escape import code, prose
 from onnx_ci.report.merge import why_missing
-from onnx_ci.report.numbers import NONE, count, milliseconds
+from onnx_ci.report.numbers import NBSP, NONE, count, milliseconds
 from onnx_ci.report.promises import promises
 from onnx_ci.report.rows import ICONS, Row, findings
 from onnx_ci.report.table import grid
@@ -174,7 +174,11 @@ def _untried(report: Report) -> str:
     return _fold(f"Declared sizes that no case tries ({len(lines)})", lines) if lines else ""
 
 
-_CHANGES: dict[Kind, str] = {"breaking": "💥 breaking", "may break": "⚠️ may break", "compatible": "✅ compatible"}
+_CHANGES: dict[Kind, str] = {
+    "breaking": f"💥{NBSP}breaking",
+    "may break": f"⚠️{NBSP}may{NBSP}break",
+    "compatible": f"✅{NBSP}compatible",
+}
 
 
 def _contracts(report: Report) -> str:
