@@ -17,19 +17,20 @@ from onnx_ci.artifact import variants
 from onnx_ci.artifact.layout import Artifact
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-LABELS = ["ratio_pool@48x64", "ratio_pool@90x50"]
+LABELS = ["ratio_pool@48x60", "ratio_pool@90x50"]
 CONFIG = """\
 [models.ratio_pool]
 entrypoint = "model.py:build"
+reference = "model.py:original"
 outputs = ["scores"]
 cases = ["model.py:cases"]
 inputs.images = { dtype = "float32", shape = ["batch", 3, "height", "width"], low = 0.0, high = 1.0 }
 dims.batch = { min = 1, max = 8, example = 2 }
 
 [[models.ratio_pool.variants]]
-name = "48x64"
-kwargs = { height = 48, width = 64 }
-dims = { height = 48, width = 64 }
+name = "48x60"
+kwargs = { height = 48, width = 60, short = 2 }
+dims = { height = 48, width = 60 }
 
 [[models.ratio_pool.variants]]
 name = "90x50"
@@ -73,7 +74,7 @@ def test_each_variant_has_its_artifact_and_the_model_itself_has_none(project, do
     artifacts = project / "out" / "artifacts"
     assert sorted(path.name for path in artifacts.iterdir() if path.is_dir()) == LABELS
     shapes = [Artifact(artifacts / name).contract().inputs[0].shape for name in LABELS]
-    assert shapes == [["batch", 3, 48, 64], ["batch", 3, 90, 50]]
+    assert shapes == [["batch", 3, 48, 60], ["batch", 3, 90, 50]]
 
 
 def test_the_contract_says_what_the_variant_was_made_of(project, done):
@@ -86,7 +87,7 @@ def test_the_contract_says_what_the_variant_was_made_of(project, done):
 
 def test_the_list_of_variants_lies_beside_them(project, done):
     listed = variants.read(variants.path_of(project / "out" / "artifacts", "ratio_pool"))
-    assert [(one.variant, one.folder) for one in listed.variants] == [("48x64", LABELS[0]), ("90x50", LABELS[1])]
+    assert [(one.variant, one.folder) for one in listed.variants] == [("48x60", LABELS[0]), ("90x50", LABELS[1])]
 
 
 def test_each_variant_runs_the_cases_of_its_own_size(project, done):
