@@ -15,26 +15,29 @@ from onnx_ci.records.result import EXPORT_TARGET
 _WHOLE = ("int", "uint", "bool")
 
 
-def check(root: Root, folder: FilePath, *, today: datetime.date, cut: set[str]) -> Iterator[Problem]:
+def check(root: Root, folder: FilePath, *, today: datetime.date, cut: set[Path]) -> Iterator[Problem]:
     """Looks for contradictions in a config whose single values are sound.
 
     Args:
         root: The config.
         folder: The project, which its paths are relative to.
         today: For the tolerances that expire.
-        cut: Models of which faulty parts were left out: what refers to other parts is not judged there.
+        cut: Paths of faulty parts that were left out or filled in: what hangs on them is not judged.
     """
     if not root.models and not cut:
         yield Problem(path=("models",), message="no model is declared", hint='add [models.NAME], or run "onnx-ci init"')
     for name, model in root.models.items():
-        yield from _model(("models", name), model, folder, today, whole=name not in cut)
+        yield from _model(
+            ("models", name), model, folder, today, {path[2:] for path in cut if path[:2] == ("models", name)}
+        )
     for at, file in enumerate(root.lock.files):
         yield from _fault(("lock", "files", at), paths.file_fault(folder, file, inside=True))
     yield from _fault(("golden", "dir"), paths.folder_fault(folder, root.golden.dir))
 
 
-def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, *, whole: bool) -> Iterator[Problem]:
-    yield from _fault((*at, "entrypoint"), paths.entrypoint_fault(folder, model.entrypoint))
+def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, cut: set[Path]) -> Iterator[Problem]:
+    if ("entrypoint",) not in cut:
+        yield from _fault((*at, "entrypoint"), paths.entrypoint_fault(folder, model.entrypoint))
     if model.reference is not None:
         yield from _fault((*at, "reference"), paths.function_fault(folder, model.reference))
     for index, cases in enumerate(model.cases):
@@ -52,13 +55,20 @@ def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, *, wh
                 message=f"this tolerance expired on {tolerance.expires}",
                 hint="review it again: remove it, or give it a new reason and date",
             )
-    if whole:
-        yield from _references(at, model)
+    if not any(path[:1] == ("inputs",) for path in cut):
+        yield from _inputs(at, model, sure=("entrypoint",) not in cut)
+    if model.outputs is not None:
+        for name in model.parity.outputs:
+            yield from _output((*at, "parity", "outputs", name), name, model.outputs)
+        for index, name in enumerate(model.parity.allow_nan):
+            yield from _output((*at, "parity", "allow_nan", index), name, model.outputs)
+    if not cut:
         yield from variants.check(at, model)
 
 
-def _references(at: Path, model: Model) -> Iterator[Problem]:
-    if ":" in model.entrypoint:
+def _inputs(at: Path, model: Model, *, sure: bool) -> Iterator[Problem]:
+    """What refers to inputs; with the short form, which `sure` excludes, its own functions may name them."""
+    if sure and ":" in model.entrypoint:
         named = list(dict.fromkeys(a for i in model.inputs.values() for a in i.shape or () if isinstance(a, str)))
         for name in model.dims:
             if name not in named:
@@ -75,11 +85,6 @@ def _references(at: Path, model: Model) -> Iterator[Problem]:
                 yield Problem(
                     path=(*at, "inputs", name), message="input_names has no such input", hint=f"did you mean {near}?"
                 )
-    if model.outputs is not None:
-        for name in model.parity.outputs:
-            yield from _output((*at, "parity", "outputs", name), name, model.outputs)
-        for index, name in enumerate(model.parity.allow_nan):
-            yield from _output((*at, "parity", "allow_nan", index), name, model.outputs)
 
 
 def _output(at: Path, name: str, outputs: list[str]) -> Iterator[Problem]:

@@ -29,14 +29,16 @@ _KINDS = {
 }  # fmt: skip
 
 
-def check(data: dict[str, Any]) -> tuple[Root | None, list[Problem], set[str]]:
+def check(data: dict[str, Any]) -> tuple[Root | None, list[Problem], set[Path]]:
     """Validates the config.
 
     Returns:
-        What of it is sound (None when nothing is), all problems, and the models of which something was left out.
+        What of it is sound (None when nothing is); all problems; and the paths that were left out, or filled in where
+        a table is nothing without them, so that the rest of it is still looked at.
     """
     data, found = _without_unbuilt(data, Root, ())
-    cut: set[str] = set()
+    cut: set[Path] = set()
+    filled: set[Path] = set()
     told = False
     while True:
         before = data
@@ -46,12 +48,19 @@ def check(data: dict[str, Any]) -> tuple[Root | None, list[Problem], set[str]]:
             faults = error.errors(include_url=False)
         if not told:  # the first round tells all; what comes up once faults are left out is their consequence
             found, told = found + _explain(faults), True
-        for path in (_faulty_part(fault) for fault in faults):
-            if not path:
-                return None, found, cut
-            if path[0] == "models":
-                cut.update(map(str, path[1:2]))
-            data = _without(data, path)
+        for fault in faults:
+            path = _path(fault)
+            if fault["type"] == "missing" and path[-1] in _FILLED_IN and path not in filled:
+                filled.add(path)
+                data = _with(data, path, _FILLED_IN[str(path[-1])])
+            else:
+                path = _faulty_part(fault)
+                if not path:
+                    return None, found, cut
+                data = _without(data, path)
+                if fault["type"] == "extra_forbidden" and isinstance(fault["input"], dict):
+                    path = (*path[:-1], "inputs")  # it may be the inputs misspelled, which the rest refers to
+            cut.add(path)
         if data is before:
             return None, found, cut
 
@@ -189,6 +198,16 @@ def _faulty_part(fault: Any) -> Path:
         path = path[:-1]
     first_index = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
     return path[:first_index]
+
+
+_FILLED_IN: dict[str, Any] = {"entrypoint": "unknown", "reason": "unknown", "rtol": 0.0, "atol": 0.0}
+"""What stands for a required key that is missing; no config with a fault is ever used."""
+
+
+def _with(data: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    return {**data, path[0]: _with(data.get(path[0]), path[1:], value)} if isinstance(data, dict) else data
 
 
 def _without(data: Any, path: Path) -> Any:

@@ -160,7 +160,14 @@ def nest(values: Mapping[str, Any], where: str) -> NamedInputs:
     for path, value in values.items():
         match = _PATH.fullmatch(path)
         if not match:
-            raise UsageError(f"{path!r} is no name of an input", where=where)
+            near = re.sub(r"\[(['\"])(\w+)\1\]", r".\2", path)
+            others = [name for name in values if name != path and _PATH.fullmatch(name)]
+            hint = "Write a parameter of forward, then .key for a dict and [0] for a list: batch.images, states[0]."
+            if _PATH.fullmatch(near):
+                hint = f"Did you mean {near}? {hint}"
+            if others:
+                hint += f" There is also: {', '.join(others)}."
+            raise UsageError(f"{path!r} is no name of an input", where=where, hint=hint)
         steps: list[Any] = [match["name"]]
         for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", match["steps"]):
             steps.append(key or int(index))

@@ -125,8 +125,10 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
             found.append(
                 finding(
                     "contract.output-dims", "warn", name,
-                    f"the exporter wrote {said} for the output {name}; the shipped file says it right",
-                    hint="Nothing to do: it is a fault of the exporter, mended in the file.",
+                    f"the exporter wrote {said} for the output {name}; "
+                    "its metadata was corrected",
+                    hint="Nothing to do for the metadata; whether the graph itself holds at other sizes is for the "
+                    "cases to tell.",
                 )
             )  # fmt: skip
     return replace(graph, output_shapes=shapes), found

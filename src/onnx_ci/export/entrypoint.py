@@ -88,6 +88,8 @@ def _check(made: Any, who: str, where: str) -> torch.nn.Module:
         )
     elif isinstance(made, torch.nn.Module) and type(made).__name__ == "OptimizedModule":
         problem, hint = "a module compiled by torch.compile", "Return the module before torch.compile."
+    elif isinstance(made, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+        problem, hint = f"a module wrapped in {type(made).__name__}", "Return what it wraps: return module.module."
     elif isinstance(made, torch.nn.Module):
         return made
     elif isinstance(made, type) and issubclass(made, torch.nn.Module):

@@ -31,7 +31,7 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
-from onnx_ci.export.loading import load
+from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
@@ -54,9 +54,15 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     environment = machine.describe(request.job.lock)
     start = state.RandomState.now()
     with stages("entrypoint"):
-        subject, example, user, findings = prepare(request)
+        given = load(request.job.model, Path(request.root))
+        subject, findings = prepare(given)
+    example, user = given.example, given.user
+
+    def located(found: Sequence[Finding]) -> list[Finding]:
+        return [given.places.located(one, given.loaded.module, given.spec) for one in found]
+
     if subject is None:
-        return _result(request, environment, stages, [*findings, *rewrite.skipped(request.job.model)])
+        return _result(request, environment, stages, located([*findings, *rewrite.skipped(request.job.model)]))
     if subject.spec.reference is not None:
         with stages("rewrite"):
             findings += rewrite.judge(subject, example, user, Path(request.root), start)
@@ -64,7 +70,7 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     subject, example, built = retry.settled(subject, example, user, built, lambda other: graph.build(other, stages))
     if not isinstance(built, Graph):
         outside = [evaluate.contradicts(example)] if example.problems else []
-        return _result(request, environment, stages, [*findings, *outside, *built])
+        return _result(request, environment, stages, located([*findings, *outside, *built]))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
@@ -78,20 +84,19 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             hint="Is the disk full, or the folder read-only? Name another one with --out.",
         ) from error
     promised = layout.Artifact(target).contract()
-    return _result(request, environment, stages, [*findings, *more], digest, timings, promised)
+    return _result(request, environment, stages, located([*findings, *more]), digest, timings, promised)
 
 
-def prepare(request: ExportRequest) -> tuple[Subject | None, RunCase, list[RunCase], list[Finding]]:
-    """Loads the module, gathers its cases, and calls it on the example; None where the module itself raises."""
-    given = load(request.job.model, Path(request.root))
+def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
+    """Judges the module and calls it on the example; None where it raises."""
     example, call = given.example, given.call(given.example)
     judged = [*given.findings, *checks.mode_and_state_findings(given.loaded.module, call, given.places)]
     with state.preserved(given.loaded.module):
         eager = arguments.call(given.loaded.module, call)
     if eager.error:
         stop = stops.Stop("eager", eager.error.splitlines()[0][:300], "", None)
-        return None, example, given.user, [*judged, stops.judge(stop, given.options.exporter, lambda: False)]
-    return given.subject(example, eager), example, given.user, judged
+        return None, [*judged, stops.judge(stop, given.options.exporter, lambda: False)]
+    return given.subject(example, eager), judged
 
 
 class _Maker:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+
+from onnx_ci.records.model import ModelSpec
+from onnx_ci.records.result import Finding
 
 _OURS = Path(__file__).resolve().parents[1].as_posix() + "/"
 _LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _FOREIGN_PARTS = ("/site-packages/", "/dist-packages/")
 _FRAME_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+_DEFINES = ("class ", "def ", "async def ")
+_OF_A_CLASS = frozenset({"contract.state", "export.training-mode"})
+_OF_FORWARD = frozenset(
+    {
+        "contract.frozen-argument",
+        "contract.outputs",
+        "contract.vanished-input",
+        "contract.vanished-output",
+        "export.stopped",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +93,32 @@ class Places:
             if found:
                 return found
         return None
+
+    def of_definition(self, thing: Any) -> Place | None:
+        """The user's line on which a class or a function is defined, below its decorators."""
+        thing = inspect.unwrap(thing) if callable(thing) else thing
+        try:
+            lines, start = inspect.getsourcelines(thing)
+            file = inspect.getsourcefile(thing)
+        except (TypeError, OSError):  # torch's own in C, or code without a file
+            return None
+        at = next((at for at, line in enumerate(lines) if line.lstrip().startswith(_DEFINES)), 0)
+        return self.deepest([(file or "", start + at)])
+
+    def located(self, found: Finding, module: torch.nn.Module, spec: ModelSpec) -> Finding:
+        """A finding with a line where it has none: of the class or of forward it speaks of, else of the config."""
+        if found.file is not None or found.status not in ("fail", "warn"):
+            return found
+        place: Place | None = None
+        if found.rule in _OF_A_CLASS:
+            owners = [part for name, part in module.named_modules() if f"{found.subject}.".startswith(f"{name}.")]
+            places = [self.of_definition(type(part)) for part in [module, *owners]]
+            place = next((one for one in reversed(places) if one is not None and one.file), None)
+        elif found.rule in _OF_FORWARD:
+            place = self.of_definition(module.forward)
+        if place is not None and place.file:
+            return replace(found, file=place.file, line=place.line)
+        return replace(found, file=spec.declared_in or None, line=spec.declared_at if spec.declared_in else None)
 
     def of_stack_text(self, text: str) -> Place | None:
         """The user's line in a formatted stack, outermost frame first, as FX nodes carry it."""

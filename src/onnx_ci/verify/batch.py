@@ -107,9 +107,10 @@ def _judge(
         said = f"in PyTorch {rule.said}, and the file stops: {stopped}"
         return finding(rule.name, "fail", identity.dim, said, hint=_HINT)
     given = [one for one in answers if one is not None and not isinstance(one, str)]
-    lost = [name for name in rule.outputs if not all(name in one for one in (whole, *given))]
-    if lost:  # `parity.names` says so
-        return finding(rule.name, "skip", identity.dim, f"the file has no output {', '.join(lost)}")
+    absent = sorted({name for name in rule.outputs for one in [whole, *given] if name not in one})
+    if absent:
+        said = f"the file gives no output {', '.join(absent)}, as `parity.names` says"
+        return finding(rule.name, "skip", identity.dim, said)
     pairs = {name: rule.put([one[name] for one in given], whole[name]) for name in rule.outputs}
     expected, actual = ({name: pair[at] for name, pair in pairs.items()} for at in (0, 1))
     compared = parity.compare_case(case, expected, actual, None, allowed[0])

@@ -339,3 +339,59 @@ def test_a_problem_without_a_line_is_shown_without_one():
 def test_a_reference_is_looked_for_like_an_entrypoint(problems, reference, said, hint):
     (problem,) = problems(f'{SHORT}reference = "{reference}"')
     assert (show_path(problem.path), problem.message, problem.hint) == ("models.m.reference", said, hint)
+
+
+SECOND = """
+dims.batch = { min = 9, max = 3 }
+dims.spare.min = 1
+inputs.x = { dtype = "float32", shape = ["batch", 3], low = 2.0, high = 1.0 }
+outputs = ["y"]
+[models.m.parity.outputs.z]
+atol = 0
+reason = "known"
+expires = 2001-01-01
+"""
+RANGES = ["models.m.dims.batch: min 9 is larger than max 3", "models.m.inputs.x: low 2 is larger than high 1"]
+OUTPUT = [
+    'models.m.parity.outputs.z: no output is called "z"',
+    "models.m.parity.outputs.z.expires: this tolerance expired on 2001-01-01",
+]
+UNUSED = "models.m.dims.spare: no shape under inputs names this dim"
+
+
+@pytest.mark.parametrize(
+    ("head", "fault", "judged"),
+    [
+        ('entrypoint = "model.py:build"\nbach = 1', "models.m.bach: unknown key", [*RANGES, *OUTPUT, UNUSED]),
+        ('entrypoint = "model.py:build"\ntime_limit = -1', "models.m.time_limit: ", [*RANGES, *OUTPUT, UNUSED]),
+        ("batch = 'mixed'", "models.m.entrypoint: missing", [*RANGES, *OUTPUT]),
+        ("entrypoint = 3", "models.m.entrypoint: expected text, got 3", [*RANGES, *OUTPUT]),
+    ],
+)
+def test_contradictions_are_told_in_the_same_pass_as_wrong_values(problems, head, fault, judged):
+    found = told(problems(f"[models.m]\n{head}{SECOND}"))
+    assert len([one for one in found if one.startswith(fault)]) == 1
+    assert "models.m.parity.outputs.z.rtol: missing" in found
+    assert set(judged) <= set(found)
+    assert len(found) == 2 + len(judged), found
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        'input.x.shape = ["batch", 3]',
+        'inputs.x.shpae = ["batch", 3]',
+        'inputs.x.shape = "batch"',
+        'inputs.x = { shape = ["batch", -3] }',
+    ],
+)
+def test_a_dim_is_not_called_unused_where_the_shapes_themselves_are_at_fault(problems, inputs):
+    found = told(problems(f"{MODEL}dims.batch.max = 4\n{inputs}\n"))
+    assert len(found) == 1
+    assert "no shape under inputs" not in found[0]
+
+
+def test_a_range_is_not_judged_by_an_end_that_is_no_number(problems):
+    assert told(problems(f'{SHORT}dims.batch = {{ min = 9, max = "3", example = 9 }}\n')) == [
+        'models.m.dims.batch.max: expected an integer, got "3"'
+    ]

@@ -14,7 +14,7 @@ from torch import nn
 
 from onnx_ci.artifact.tensors import write_values
 from onnx_ci.errors import OnnxCiError, UsageError
-from onnx_ci.export import arguments, cases, given
+from onnx_ci.export import arguments, casefiles, cases, given
 from onnx_ci.export.types import Declared, DeclaredInput, Entrypoint, RunCase
 from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 
@@ -342,3 +342,10 @@ def test_a_dim_without_a_range_is_left_alone():
     declared = Declared(inputs=[DeclaredInput("x", ["batch", "time"], "float32")])
     made = cases.boundary_cases(declared, {"batch": (1, 4)}, RunCase("a", "user", "", {"x": torch.ones(2, 5)}), [])
     assert {case.dims["time"] for case in made} == {5}
+
+
+def test_a_key_in_brackets_is_told_how_it_is_written():
+    with pytest.raises(UsageError) as caught:
+        casefiles.nest({"d['a']": 1, "x": 2}, "inputs")
+    assert "Did you mean d.a?" in caught.value.hint
+    assert "There is also: x." in caught.value.hint

@@ -258,3 +258,10 @@ def test_a_reference_that_gives_no_module_names_its_key(project, reference, said
     with pytest.raises(UsageError, match=said) as caught:
         entrypoint.reference(spec, project.root)
     assert caught.value.where == "models.net.reference"
+
+
+def test_a_wrapper_for_many_devices_is_to_be_taken_off(project):
+    project.write("wrapped.py", NET + "\n\ndef wrapped():\n    return nn.DataParallel(build())\n")
+    with pytest.raises(UsageError, match="DataParallel") as caught:
+        project.load("wrapped.py:wrapped")
+    assert "return module.module" in caught.value.hint

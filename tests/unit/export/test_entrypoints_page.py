@@ -11,6 +11,7 @@ import torch
 
 from onnx_ci.config.load import load
 from onnx_ci.export import entrypoint, given
+from onnx_ci.records.model import ModelSpec
 
 PAGE = (Path(__file__).parents[3] / "docs/entrypoints.md").read_text(encoding="utf-8")
 
@@ -52,3 +53,23 @@ def test_its_models_load_and_its_cases_run_through_forward(project: Path) -> Non
         "classifier": ["two rows", "five rows", "night", "test_data_set_0"],
         "short": ["three rows", "one row"],
     }
+
+
+@pytest.mark.parametrize(
+    "shown", re.findall(r"`([^`]+)`", PAGE.partition("instead of a list: ")[2].partition("\n\n")[0])
+)
+def test_each_shorter_form_that_it_shows_is_one_case(shown: str, tmp_path: Path) -> None:
+    (tmp_path / "short.py").write_text(
+        "import torch\n"
+        "x, mask = torch.ones(3, 4), torch.ones(3)\n"
+        "class Model(torch.nn.Module):\n"
+        "    def forward(self, input, mask=None):\n"
+        "        return input if mask is None else input * mask[:, None]\n"
+        "def make_model():\n    return Model().eval()\n"
+        f"def make_inputs():\n    return {shown}\n"
+    )
+    model = ModelSpec(name="short", entrypoint="short.py")
+    loaded = entrypoint.load(model, tmp_path)
+    (case,) = given.read(model, loaded, tmp_path)
+    assert set(case.inputs) == ({"input", "mask"} if "mask" in shown else {"input"})
+    assert loaded.module(**case.inputs).shape == (3, 4)

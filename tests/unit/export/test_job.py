@@ -297,6 +297,7 @@ def test_a_case_with_another_python_value_is_left_out_and_found(root):
     result, artifact = run(root, "short", cases=["models.py:short_cases"])
     (frozen,) = found(result, "contract.frozen-argument")
     assert (frozen.status, frozen.subject) == ("fail", "three")
+    assert (frozen.file, frozen.line) == ("models.py", line_of("def forward(self, x, gain=2)"))
     assert [case.name for case in artifact.cases().cases] == ["two"]
 
 

@@ -9,9 +9,12 @@ import pytest
 import torch
 
 from onnx_ci.export.places import Places, chain
+from onnx_ci.records.model import ModelSpec
+from onnx_ci.records.result import finding
 
 HERE = Path(__file__).resolve()
 PLACES = Places(HERE.parent, HERE.parent)
+SPEC = ModelSpec(name="net", entrypoint="net.py", declared_in="onnx-ci.toml", declared_at=7)
 
 
 def test_the_innermost_frame_of_the_repository_wins(tmp_path):
@@ -30,6 +33,57 @@ def test_a_line_outside_of_the_repository_is_shown_without_its_folder(tmp_path):
 
 def test_libraries_are_nobodys_line():
     assert PLACES.deepest([(torch.__file__, 1), ("<string>", 2), (sys.modules["json"].__file__ or "", 3)]) is None
+
+
+class Part(torch.nn.Module):
+    @torch.no_grad()
+    def forward(self, x):
+        return x
+
+
+class Whole(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList([Part(), torch.nn.Dropout()])
+
+    def forward(self, x):
+        return x
+
+
+def line_of(text):
+    return next(at for at, line in enumerate(HERE.read_text().splitlines(), 1) if line.startswith(text))
+
+
+@pytest.mark.parametrize(
+    ("rule", "subject", "line"),
+    [
+        ("contract.state", "parts.0.count", "class Part"),
+        ("export.training-mode", "parts.1", "class Whole"),  # torch's own class: the module that holds it
+        ("contract.state", "count", "class Whole"),
+    ],
+)
+def test_a_finding_on_a_module_has_the_line_of_its_class(rule, subject, line):
+    found = PLACES.located(finding(rule, "fail", subject, "said"), Whole(), SPEC)
+    assert (found.file, found.line) == (HERE.name, line_of(line))
+
+
+def test_a_finding_on_arguments_has_the_line_of_forward():
+    found = PLACES.located(finding("contract.vanished-input", "warn", "x", "said"), Part(), SPEC)
+    assert (found.file, found.line) == (HERE.name, line_of("    def forward"))
+
+
+def test_a_finding_without_a_line_of_code_has_that_of_the_config():
+    linear = torch.nn.Linear(1, 1)
+    for rule in ("contract.vanished-input", "contract.state", "contract.declared-size"):
+        found = PLACES.located(finding(rule, "fail", "", "said"), linear, SPEC)
+        assert (found.file, found.line) == ("onnx-ci.toml", 7)
+
+
+def test_a_line_that_is_known_stays_and_a_pass_has_none():
+    known = finding("contract.state", "fail", "", "said", file="a.py", line=3)
+    assert PLACES.located(known, Whole(), SPEC) == known
+    passed = finding("contract.state", "pass", "", "said")
+    assert PLACES.located(passed, Whole(), SPEC) == passed
 
 
 def fail():

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from rich.console import Console
 from tests.fakes.results import finding, realistic, result
 
+from onnx_ci.records.report import Leg, Plan
 from onnx_ci.report import page, terminal
 from onnx_ci.report.context import Context
 from onnx_ci.report.merge import merge
@@ -60,8 +61,10 @@ def test_what_broke_stands_before_the_table_and_nothing_does_where_all_is_well()
     assert "<h2>To look at (2)</h2>" in first
     assert all(said in first for said in ("b on cpu", "parity.runtime", "far &lt;off&gt;", "mend it", "net.py:7"))
     assert "a on cpu" not in first
-    results, plan, base = realistic()
-    assert "classifier on gpu has no result" in page.render(merge(results, plan, [], base), Context())
+    legs = [Leg(model="a", variant=None, target=name, required=need) for name, need in (("gpu", True), ("npu", False))]
+    text = page.render(merge([], Plan(schema_version=1, config="c", legs=legs), []), Context())
+    assert "<h2>To look at (1)</h2>" in text
+    assert "a on gpu has no result" in text
     assert "To look at" not in page.render(merge([result("a", "cpu", [fine])], None, []), Context())
 
 

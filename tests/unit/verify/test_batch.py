@@ -109,6 +109,12 @@ def test_what_can_not_be_told_is_skipped(at):
     assert statuses(told(given))["split"] == "skip"
 
 
+def test_an_output_that_the_file_calls_otherwise_is_left_to_the_rule_of_names():
+    found = told(answers(name="renamed"))
+    assert statuses(found) == {"split": "skip", "permuted": "skip"}
+    assert "no output y" in found["split"].message
+
+
 def test_what_pytorch_does_not_have_is_skipped_with_the_reason():
     found = told(answers(), replace(IDENTITY, split=[], not_held={"y": "the rows depend on each other"}))
     assert statuses(found) == {"split": "skip", "permuted": "pass"}
