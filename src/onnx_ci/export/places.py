@@ -158,4 +158,5 @@ def _is_user_code(file: str) -> bool:
     normal = file.replace("\\", "/")
     if any(part in normal for part in _FOREIGN_PARTS) or _is_ours(file):
         return False
-    return not normal.startswith(_LIBRARIES)
+    # torch writes some frames of its own by a path from its installation's root: no such file is here.
+    return not normal.startswith(_LIBRARIES) and (Path(file).is_absolute() or Path(file).is_file())

@@ -114,3 +114,7 @@ def test_a_formatted_stack_is_read_outermost_first():
     place = PLACES.of_stack_text(text)
     assert place is not None
     assert place.line == 3
+
+
+def test_a_frame_that_torch_names_from_its_own_root_is_nobodys_code():
+    assert PLACES.deepest([("torch/fx/passes/runtime_assert.py", 24)]) is None
