@@ -1,6 +1,5 @@
 """Every second step is given back, the first one included: of an odd number, half of it rounded up."""
 
-import torch
 from torch import nn
 
 
