@@ -20,7 +20,7 @@ class Gathered:
     """The cases that were made.
 
     Attributes:
-        notes: What was left out, and how far the scan came, a sentence each.
+        notes: What was left out, a sentence each; nothing that another run would say otherwise, since they ship.
         batch: Which of them are one batch in parts.
     """
 
@@ -59,7 +59,7 @@ def gather(subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunC
     made = [*edges, *(make(plan) for plan in plans)]
     held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
     rows = batch.plan(subject, graph, base, limits, make, fits)
-    return Gathered([*held, *rows.cases], [told], [*notes, told.message], rows)
+    return Gathered([*held, *rows.cases], [told], notes, rows)
 
 
 def _outputs(subject: Subject, graph: Graph) -> list[str]:
