@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 CONFIG = tomllib.loads((FIXTURES / "onnx-ci.toml").read_text())
 DEMO = tomllib.loads((FIXTURES / "demo.toml").read_text())
+BROKEN = tomllib.loads((FIXTURES / "broken.toml").read_text())
 
 
 def load(file: str) -> ModuleType:
@@ -31,8 +32,9 @@ def same(left: object, right: object) -> bool:
     return all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*leaves, strict=True))
 
 
-def test_the_config_names_every_example_model():
-    named = {model["entrypoint"].partition(":")[0] for model in CONFIG["models"].values()}
+def test_the_configs_name_every_example_model():
+    models = [*CONFIG["models"].values(), *BROKEN["models"].values()]
+    named = {model["entrypoint"].partition(":")[0] for model in models}
     assert named == {str(file.relative_to(FIXTURES)) for file in FIXTURES.rglob("*.py")}
 
 
