@@ -131,7 +131,7 @@ def run_act(
     api: str,
     environ: Mapping[str, str],
     store: Path | None = None,
-    timeout: float = 300,
+    timeout: float = 900,
 ) -> Run:
     """Runs all workflows of a tree for an event and gives back what happened.
 

@@ -7,7 +7,7 @@ import pytest
 from tests.action.harness import EXAMPLES, FORKED, SHA
 from tests.fakes.github import GitHubFake
 
-pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.act, pytest.mark.timeout(1200)]
 
 # Both as the documentation shows them.
 PULL_REQUEST_WORKFLOW = (EXAMPLES / "pull-request.yml").read_text()

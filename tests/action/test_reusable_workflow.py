@@ -10,7 +10,7 @@ import pytest
 from tests.action.harness import CONSUMER
 from tests.fakes.github import GitHubFake
 
-pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.act, pytest.mark.timeout(1200)]
 REUSABLE = """
 name: onnx
 on: [pull_request, push]

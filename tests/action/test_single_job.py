@@ -10,7 +10,7 @@ import pytest
 from tests.action.harness import EXAMPLES, FORKED, TOKEN
 from tests.fakes.github import GitHubFake
 
-pytestmark = [pytest.mark.act, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.act, pytest.mark.timeout(1200)]
 
 # What the documentation shows, and a later step that uses what the action says.
 SINGLE = (

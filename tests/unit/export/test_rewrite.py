@@ -9,6 +9,7 @@ import pytest
 
 from onnx_ci.export import rewrite
 from onnx_ci.export.job import prepare
+from onnx_ci.export.loading import load
 from onnx_ci.export.state import RandomState
 from onnx_ci.records.messages import ExportRequest
 from onnx_ci.records.model import DimSpec, InputSpec, JobSpec, ModelSpec
@@ -27,6 +28,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def prepared(request):
+    """The module, the example and the user's cases of a request, as the job has them before the rewrite is judged."""
+    given = load(request.job.model, Path(request.root))
+    subject, _ = prepare(given)
+    assert subject is not None
+    return subject, given.example, given.user
+
+
 @pytest.fixture
 def judge(root):
     """Findings by rule for an original and what was made of it."""
@@ -36,8 +45,7 @@ def judge(root):
         spec = ModelSpec(name="m", entrypoint=f"rewrites.py:{adapted}", reference=f"rewrites.py:{original}", **more)
         start = RandomState.now()
         request = ExportRequest(job=JobSpec(model=spec, targets=[]), root=str(root), artifact=str(root / "out"))
-        subject, example, user, _ = prepare(request)
-        assert subject is not None
+        subject, example, user = prepared(request)
         timed = {} if clock is None else {"clock": clock}
         found = rewrite.judge(subject, example, user, root, start, **timed)
         assert len({one.rule for one in found}) == len(found)
@@ -269,7 +277,7 @@ def test_neither_module_nor_generators_are_moved(root):
     )
     request = ExportRequest(job=JobSpec(model=spec, targets=[]), root=str(root), artifact=str(root / "out"))
     start = RandomState.now()
-    subject, example, user, _ = prepare(request)
+    subject, example, user = prepared(request)
     before = RandomState.now()
     values = {name: value.clone() for name, value in subject.module.state_dict().items()}
     learned = [value.requires_grad for value in subject.module.parameters()]
