@@ -5,10 +5,8 @@ See docs/decisions/own-capture.md.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +15,7 @@ import torch
 from onnx_ci.export import private
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.places import Places
+from onnx_ci.export.quiet import quiet
 from onnx_ci.export.types import Call
 
 _MOST_REFINEMENTS = 8
@@ -59,7 +58,7 @@ def capture(
     """
     gone = missing()
     private.forget_recurrent_dispatch()
-    with listen(log, places), _quiet():
+    with listen(log, places), quiet(private.DYNAMO_LOGGER, logging.CRITICAL):
         if gone:
             return _capture_publicly(module, call, shapes, gone)
         try:
@@ -146,17 +145,3 @@ def _map_dims(change: Callable[[Any], Any], tree: Shapes) -> Shapes:
 def _finite(bound: Any) -> int | None:
     """An upper bound as Dim's constructor takes it."""
     return bound if isinstance(bound, int) else None
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps the exporter's own warnings and dynamo's stack dumps from the user: we judge what they hint at."""
-    logger = logging.getLogger(private.DYNAMO_LOGGER)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

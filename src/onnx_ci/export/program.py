@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 from onnx_ci.export import private
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.options import Options
+from onnx_ci.export.quiet import quiet
 from onnx_ci.export.types import Call
 
 
@@ -35,7 +35,7 @@ def translate(captured: Captured, options: Options, symbols: Mapping[str, str]) 
         Exception: Whatever the exporter raised.
     """
     given: dict[str, Any] = {"opset_version": options.opset, **options.handed_on}
-    with _quiet(), _without_constants(captured.program):
+    with quiet(private.REGISTRY_LOGGER, logging.ERROR), _without_constants(captured.program):
         done: Any = captured.onnx_program or torch.onnx.export(
             captured.program, (), dynamo=True, optimize=False, verbose=False, **given
         )
@@ -65,7 +65,7 @@ def torchscript(
     args: tuple[Any, ...] = (*call.args, dict(call.kwargs)) if call.kwargs else call.args
     if args and isinstance(args[-1], dict) and not call.kwargs:
         args = (*args, {})  # a dict in the last place would be taken for keywords
-    with _quiet(), tempfile.TemporaryDirectory(prefix="onnx-ci-") as folder:
+    with quiet(private.REGISTRY_LOGGER, logging.ERROR), tempfile.TemporaryDirectory(prefix="onnx-ci-") as folder:
         path = Path(folder) / "traced.onnx"
         torch.onnx.export(
             module,
@@ -148,17 +148,3 @@ def _without_constants(program: torch.export.ExportedProgram) -> Iterator[None]:
         node.args = returned
         for spec, argument in zip(hidden, kept, strict=True):
             spec.arg = argument
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """The exporter's own deprecation and tracer warnings: what they hint at is judged here, by name."""
-    logger = logging.getLogger(private.REGISTRY_LOGGER)
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
