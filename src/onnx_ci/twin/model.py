@@ -1,0 +1,88 @@
+"""The twin of a file: opened once, run as often as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from onnx_ci.twin import weights
+from onnx_ci.twin.by_runtime import RuntimeKernels
+from onnx_ci.twin.execute import Change, Machine, execute
+from onnx_ci.twin.plan import plan_of
+from onnx_ci.twin.registry import Unoracled
+from onnx_ci.twin.values import Array, Value, widened_value
+
+
+@dataclass(frozen=True, slots=True)
+class TwinRun:
+    """What one run gave.
+
+    Attributes:
+        outputs: By name, in the file's order; floats as float64, integers and booleans as they are.
+        kept: The inner values that were asked for, those of them that the run met.
+        by_reference: Operators that only onnx's reference could run, sorted.
+    """
+
+    outputs: dict[str, Value]
+    kept: dict[str, Value]
+    by_reference: list[str]
+
+
+class Twin:
+    """A model in float64.
+
+    Args:
+        model: The file's message; its weights may lie beside it.
+        base: The folder of the data beside it.
+    """
+
+    def __init__(self, model: onnx.ModelProto, base: Path | None = None) -> None:
+        self.model, self.base = model, base
+        self._plan = plan_of(model)
+        self._runtime = RuntimeKernels()
+
+    @classmethod
+    def open(cls, path: Path) -> Twin:
+        """Opens a file; data beside it is read when its node runs. Its paths are the caller's to check before."""
+        return cls(onnx.load(str(path), load_external_data=False), Path(path).resolve().parent)
+
+    def run(self, feeds: Mapping[str, Value], keep: Collection[str] = (), change: Change | None = None) -> TwinRun:
+        """Runs the main graph.
+
+        Args:
+            feeds: Values by input name, in the file's dtypes; None for an optional that is absent.
+            keep: Inner values of the main graph to hand back as well.
+            change: By name of a float constant of the main graph, what to make of it in this run.
+
+        Raises:
+            Unoracled: An operator has no path in float64, or fails at these inputs.
+        """
+        machine = Machine(self.base, self._runtime, change or {})
+        with np.errstate(all="ignore"):
+            outputs, kept = execute(self._plan, self._fed(feeds), machine, keep=frozenset(keep))
+        return TwinRun(dict(zip(self._plan.outputs, outputs, strict=True)), kept, sorted(machine.by_reference))
+
+    def float_constants(self) -> Iterator[tuple[str, Array]]:
+        """Float constants of the main graph by name, widened, one in memory at a time."""
+        for name, tensor in self.float_tensors():
+            yield name, weights.read(tensor, self.base)
+
+    def float_tensors(self) -> Iterator[tuple[str, onnx.TensorProto]]:
+        """The same as messages, unread."""
+        for tensor in self._plan.constants.values():
+            if tensor.data_type in weights.FLOATS:
+                yield tensor.name, tensor
+        for step in self._plan.steps:
+            constant = weights.constant_tensor(step.node)
+            if constant is not None and constant.data_type in weights.FLOATS:
+                yield step.node.output[0], constant
+
+    def _fed(self, feeds: Mapping[str, Value]) -> dict[str, Value]:
+        missing = [name for name in self._plan.inputs if name not in feeds and name not in self._plan.constants]
+        if missing:
+            raise Unoracled("graph", f"input {missing[0]} is missing")
+        return {name: widened_value(feeds[name]) for name in self._plan.inputs if name in feeds}
