@@ -24,7 +24,7 @@ demo: $(VENV)/.ready
 	$(BIN)/onnx-ci run --config fixtures/demo.toml --python "$(CURDIR)/$(BIN)/python" --out onnx-ci-out
 
 test: check
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
 
 check: $(VENV)/.ready need-git
 	$(BIN)/ruff check .

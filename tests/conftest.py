@@ -1,9 +1,11 @@
-"""Guards for all tests: nothing reaches out of this machine by accident."""
+"""For all tests: nothing reaches out of this machine by accident, and how they are spread over processes."""
 
 from __future__ import annotations
 
 import ipaddress
 import sys
+
+import pytest
 
 
 class ReachedOutError(RuntimeError):
@@ -30,3 +32,11 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file stays in one process, for what its fixtures set up once; an example project goes wherever one is free."""
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        example = getattr(parameters.get("example"), "name", None)
+        item.add_marker(pytest.mark.xdist_group(example or item.location[0]))
