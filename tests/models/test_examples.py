@@ -15,6 +15,8 @@ FIXTURES = ROOT / "fixtures"
 CONFIG = tomllib.loads((FIXTURES / "onnx-ci.toml").read_text())
 DEMO = tomllib.loads((FIXTURES / "demo.toml").read_text())
 BROKEN = tomllib.loads((FIXTURES / "broken.toml").read_text())
+ARCHITECTURES = tomllib.loads((FIXTURES / "architectures.toml").read_text())
+HEALTHY = {**CONFIG["models"], **ARCHITECTURES["models"]}
 
 
 def load(file: str) -> ModuleType:
@@ -33,7 +35,7 @@ def same(left: object, right: object) -> bool:
 
 
 def test_the_configs_name_every_example_model():
-    models = [*CONFIG["models"].values(), *BROKEN["models"].values()]
+    models = [*HEALTHY.values(), *BROKEN["models"].values()]
     named = {model["entrypoint"].partition(":")[0] for model in models}
     assert named == {str(file.relative_to(FIXTURES)) for file in FIXTURES.rglob("*.py")}
 
@@ -45,9 +47,9 @@ def test_the_demo_names_models_of_the_fixtures():
 
 # std_of_one is there for its NaN.
 @pytest.mark.filterwarnings(r"ignore:std\(\). degrees of freedom is <= 0:UserWarning")
-@pytest.mark.parametrize("name", sorted(CONFIG["models"]))
+@pytest.mark.parametrize("name", sorted(HEALTHY))
 def test_an_example_model_is_in_eval_mode_and_answers_its_cases_twice_alike(name: str):
-    model = CONFIG["models"][name]
+    model = HEALTHY[name]
     file, _, function = model["entrypoint"].partition(":")
     module = load(file)
     built = getattr(module, function or "make_model")(**model.get("kwargs", {}))

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tomllib
+from tests.models.runs import ROOT, onnx_ci, told
 
-ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 HEALTHY = sorted(tomllib.loads((FIXTURES / "onnx-ci.toml").read_text())["models"])
 DEMO = sorted(tomllib.loads((FIXTURES / "demo.toml").read_text())["models"])
 TARGETS = {"export", "cpu"}
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(1800)]
-
-
-def onnx_ci(config: Path, out: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """Runs the main job as a newcomer would, with nothing of this process's environment but the PATH."""
-    command = [Path(sys.executable).with_name("onnx-ci"), "run", "--config", config, "--python", sys.executable]
-    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    done = subprocess.run(
-        [*map(str, command), "--out", str(out)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1700
-    )
-    report = out / "report" / "report.json"
-    assert report.exists(), done.stderr
-    return done, json.loads(report.read_text())
-
-
-def told(report: dict[str, Any], model: str, *statuses: str) -> Iterator[str]:
-    for result in report["results"]:
-        for finding in result["findings"] if result["model"] == model else []:
-            if finding["status"] in statuses:
-                yield f"{result['target']}: {finding['rule']} {finding['subject']}: {finding['message']}"
 
 
 @pytest.fixture(scope="module")
