@@ -107,6 +107,19 @@ def report(out: Path, plan: Path | None, base: Path | None, comment: bool, autho
     return job.run(out=out, plan=given, base=base, comment=comment, author=author, env=os.environ, stdout=sys.stdout)
 
 
+@cli.command()
+@_options("config", "model", "target", "out", "artifacts", "python")
+def calibrate(**options: Any) -> ExitCode:
+    """Measure how much benign runs of the artifacts err, and write their budgets beside the config.
+
+    Benign are other optimization levels, one and all threads, and repeats. The budget of an output becomes twice the
+    largest ratio to PyTorch's own error, at least the config's and at most 16. What is wrong is refused.
+    """
+    from onnx_ci import commands
+
+    return commands.calibrate(environment=os.environ, **options)
+
+
 @cli.group()
 def golden() -> None:
     """Stored, reviewed outputs: check or accept them."""

@@ -18,6 +18,7 @@ from onnx_ci.errors import ExitCode, OnnxCiError, UsageError
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import label, worst
+from onnx_ci.worker import calibrate as calibration
 from onnx_ci.worker import job, stale
 from onnx_ci.worker.answers import environment_of
 from onnx_ci.worker.artifacts import count_legs, find_artifacts
@@ -135,6 +136,35 @@ def verify(
         Workers(interpreter, folder=folders.root, environment=environment) as workers,
     ):
         return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known))
+
+
+def calibrate(
+    *,
+    config: Path | None,
+    models: Sequence[str],
+    targets: Sequence[str],
+    out: Path,
+    artifacts: Path | None,
+    python: str | None,
+    environment: Environ,
+) -> ExitCode:
+    """Measures how much benign runs err, and writes it beside the config, for review like any other change."""
+    loaded = _load(config)
+    found = find_artifacts(artifacts or out / "artifacts", models)
+    count_legs(found, targets)
+    folders = _folders(loaded, out)
+    folders.prepare()
+    interpreter = find_python(python, environment, job.VERIFY_MODULES)
+    legs = []
+    with Workers(interpreter, folder=folders.root, environment=environment) as workers:
+        for artifact, spec in found:
+            for target in (target for target in spec.targets if not targets or target.name in targets):
+                legs.append(calibration.perform(artifact, spec, target, workers, folders.logs))
+                print("\n".join(calibration.told(legs[-1], spec)), flush=True)
+    written = calibration.write(loaded, legs)
+    if written is not None:
+        print(f"{written}: commit it; the next export is judged by it")
+    return calibration.exit_code(legs, named=bool(targets))
 
 
 def golden_accept(*, config: Path | None, models: Sequence[str], out: Path, artifacts: Path | None) -> ExitCode:

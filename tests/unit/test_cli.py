@@ -3,12 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.fakes.results import result
+from tests.unit.verify.artifacts import CPU, GPU, WEIGHT, linear_job, linear_model, write_artifact
 
+from onnx_ci.config.load import load
 from onnx_ci.records import codec
+from onnx_ci.records.model import JobSpec
 from onnx_ci.records.report import Leg, Plan
 from onnx_ci.records.result import finding
 
@@ -61,6 +65,7 @@ def test_not_knowing_outranks_a_broken_promise(tmp_path):
         (["plan", "--target", "gpu"], 4, "--target"),
         (["verify"], 4, "no artifact in onnx-ci-out/artifacts"),
         (["golden", "accept"], 4, "no artifact in onnx-ci-out/artifacts"),
+        (["calibrate"], 4, "no artifact in onnx-ci-out/artifacts"),
         (["report"], 3, ""),
         (["run", "--python", "no-such-python"], 2, "no such interpreter"),
         (["run", "--out", "model.py"], 2, "is a file"),
@@ -91,6 +96,37 @@ def test_a_lock_file_that_is_named_and_missing_is_a_config_error(project):
     done = onnx_ci(project, "plan")
     assert done.returncode == 2
     assert "requirements.lock" in done.stderr
+
+
+def test_calibrating_writes_a_file_that_the_next_run_reads(project):
+    model = replace(linear_job().model, name="net")
+    write_artifact(project / "onnx-ci-out" / "artifacts" / "net", job=JobSpec(model=model, targets=[CPU, GPU]))
+    done = onnx_ci(project, "calibrate")
+    assert done.returncode == 0, done.stderr
+    assert "net on cpu: y: largest ratio 0, budget 4" in done.stdout
+    assert "net on gpu: not calibrated: CUDAExecutionProvider" in done.stdout
+    assert "onnx-ci.calibration.json: commit it" in done.stdout
+    (net,) = load(project / "onnx-ci.toml", cwd=project).models
+    assert net.parity.calibrations["cpu"].observed == {"y": 0.0}
+    assert onnx_ci(project, "calibrate", "--target", "gpu").returncode == 3
+    assert onnx_ci(project, "calibrate", "--target", "tpu").returncode == 4
+
+
+def test_calibrating_a_wrong_model_is_a_broken_promise(project):
+    job = JobSpec(model=replace(linear_job().model, name="net"), targets=[CPU])
+    model = linear_model(weight=2 * WEIGHT)
+    write_artifact(project / "onnx-ci-out" / "artifacts" / "net", job=job, model=model)
+    done = onnx_ci(project, "calibrate", "--model", "net")
+    assert done.returncode == 1
+    assert "net on cpu: y: refused, since it is wrong: y: relL2" in done.stdout
+
+
+def test_a_calibration_that_cannot_be_read_is_a_config_error(project):
+    (project / "onnx-ci.calibration.json").write_text("{}")
+    done = onnx_ci(project, "plan")
+    assert done.returncode == 2
+    assert "onnx-ci.calibration.json" in done.stderr
+    assert "onnx-ci calibrate" in done.stderr
 
 
 def test_a_result_of_another_schema_version_is_could_not_tell_and_both_are_named(project):

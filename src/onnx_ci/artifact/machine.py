@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import os
 import platform
@@ -37,6 +38,11 @@ def describe(lock: LockSpec | None = None) -> Environment:
         markers=markers(),
         locks=[LockFile(path=path, sha256=digest) for path, digest in sorted((lock.files if lock else {}).items())],
     )
+
+
+def today() -> str:
+    """The date by the machine's clock, ISO and in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()
 
 
 def system() -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from onnx_ci.config import checks, explain, schema, variants
+from onnx_ci.config import calibration, checks, explain, schema, variants
 from onnx_ci.config.problems import ConfigError, Problem
 from onnx_ci.config.source import Source, locate, read
+from onnx_ci.records.calibration import CalibrationFile
 from onnx_ci.records.model import (
     Config,
     DimSpec,
@@ -23,6 +24,7 @@ from onnx_ci.records.model import (
     TargetSpec,
     Tolerance,
 )
+from onnx_ci.records.result import label
 
 _DEFAULT_TARGET = TargetSpec(name="cpu", provider="CPUExecutionProvider")
 
@@ -53,7 +55,17 @@ def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = d
         raise ConfigError(
             source.file, [dataclasses.replace(problem, line=source.line(problem.path)) for problem in problems]
         )
-    return _resolve(root, source)
+    return _calibrated(_resolve(root, source), calibration.read(source.folder))
+
+
+def _calibrated(config: Config, found: CalibrationFile) -> Config:
+    """Hands each model, or each variant, what was committed of it."""
+
+    def of(model: ModelSpec) -> ModelSpec:
+        committed = found.models.get(label(model.name, model.variant), {})
+        return dataclasses.replace(model, parity=dataclasses.replace(model.parity, calibrations=committed))
+
+    return dataclasses.replace(config, models=[of(model) for model in config.models])
 
 
 def _keys(data: dict[str, Any], table: str) -> list[str]:

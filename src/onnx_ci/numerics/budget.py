@@ -36,6 +36,15 @@ class Limits:
 
 
 @record
+class _Unit:
+    """What a budget of one allows: PyTorch's error, as far as it is known."""
+
+    output: float
+    element: float
+    item: float
+
+
+@record
 class _Pool:
     """PyTorch's error over the cases: root mean square of the (capped) values, and the elements it is known from."""
 
@@ -54,10 +63,15 @@ def limits(cases: Sequence[Measures], kind: FloatDtype, budget: float) -> list[L
     return [_limits(case, pool, kind, budget) for case in cases]
 
 
-def element_limit(case: Measures, kind: FloatDtype, budget: float, pooled: float = 0.0) -> float:
-    """What one element may err: a multiple of what PyTorch errs anywhere, and never less than twice the floor."""
-    own = budget * allowance(case.spread) * case.max_abs_torch
-    return max(own, budget * pooled * case.peak, 2 * kind.floor * case.peak)
+def needed(cases: Sequence[Measures], kind: FloatDtype) -> list[float]:
+    """The smallest budget with which each case of one output passes: 0 within the floor, infinite where none does."""
+    pool = _pool(cases)
+    return [_needed(case, _unit(case, pool), kind) for case in cases]
+
+
+def element_limit(case: Measures, kind: FloatDtype, budget: float) -> float:
+    """What one element may err by this case alone: a multiple of what PyTorch errs anywhere, or twice the floor."""
+    return max(budget * allowance(case.spread) * case.max_abs_torch, 2 * kind.floor * case.peak)
 
 
 def allowance(spread: float) -> float:
@@ -93,14 +107,38 @@ def pressure(case: Measures, limit: Limits) -> float:
 
 
 def _limits(case: Measures, pool: _Pool, kind: FloatDtype, budget: float) -> Limits:
-    own, pooled = allowance(case.spread), allowance(pool.spread)
-    output = max(kind.floor, budget * own * (case.e_torch or 0.0), budget * pooled * pool.error)
+    unit = _unit(case, pool)
     return Limits(
-        output=output,
-        element=element_limit(case, kind, budget, pooled * pool.peak_error),
-        item=max(_ITEM * output, budget * own * case.worst_item_torch),
+        output=max(kind.floor, budget * unit.output),
+        element=max(2 * kind.floor * case.peak, budget * unit.element),
+        item=max(_ITEM * kind.floor, budget * unit.item),
         sure=not case.absolute and (pool.spread == 0.0 or max(case.spread, pool.spread) >= _FEW),
     )
+
+
+def _unit(case: Measures, pool: _Pool) -> _Unit:
+    own, pooled = allowance(case.spread), allowance(pool.spread)
+    output = max(own * (case.e_torch or 0.0), pooled * pool.error)
+    return _Unit(
+        output=output,
+        element=max(own * case.max_abs_torch, pooled * pool.peak_error * case.peak),
+        item=max(_ITEM * output, own * case.worst_item_torch),
+    )
+
+
+def _needed(case: Measures, unit: _Unit, kind: FloatDtype) -> float:
+    return max(
+        _times(case.e_runtime, kind.floor, unit.output),
+        _times(case.max_abs, 2 * kind.floor * case.peak, unit.element),
+        _times(case.worst_item, _ITEM * kind.floor, unit.item),
+    )
+
+
+def _times(error: float, floor: float, unit: float) -> float:
+    """How many units an error is; NaN is infinitely many."""
+    if error <= floor:
+        return 0.0
+    return error / unit if unit > 0.0 and error < math.inf else math.inf
 
 
 def _pool(cases: Sequence[Measures]) -> _Pool:

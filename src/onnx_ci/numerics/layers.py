@@ -181,7 +181,7 @@ def _floats(
     if left_out is not None and left_out.shape != want.shape:
         left_out = np.repeat(left_out[..., None], 2, axis=-1)
     found = figures.measure(got, want, oracle, leave_out=left_out, unit=context.unit)
-    limit = element_limit(found, kind, context.spec.budget)
+    limit = element_limit(found, kind, context.spec.budget_of(item.base))
     reference = want if oracle is None else oracle
     beyond = figures.elements_beyond(got, reference, limit, left_out) if not found.max_abs <= limit else 0.0
     manual = context.spec.outputs.get(item.base)

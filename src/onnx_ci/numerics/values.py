@@ -111,12 +111,18 @@ def _judge_floats(
     assert kind is not None  # only float dtypes have measures
     if manual is not None and not expired:
         return _judge_manual(output, seen, manual)
-    allowed = budget.limits([floats for _, _, floats in seen], kind, spec.budget)
+    k = spec.budget_of(item.base)
+    allowed = budget.limits([floats for _, _, floats in seen], kind, k)
     ones = [_one(case, item, floats, limit) for (case, item, floats), limit in zip(seen, allowed, strict=True)]
-    findings = [_runtime(output, ones, kind, spec.budget)]
+    calibrated = ""
+    if spec.calibration is not None and k != spec.budget:
+        calibrated = f"budget {k:.3g} (calibrated on {spec.calibration.date})"
+    findings = [_runtime(output, ones, kind, k, calibrated)]
     if expired and manual is not None:
         findings[0] = _with_note(findings[0], f"; the manual tolerance expired on {manual.expires}")
-    return Judged([*findings, *_unoracled(output, ones), *_ill(output, ones, kind)], [_row(one) for one in ones])
+    return Judged(
+        [*findings, *_unoracled(output, ones), *_ill(output, ones, kind)], [_row(one, calibrated) for one in ones]
+    )
 
 
 def _one(case: Case, item: OutputComparison, floats: Measures, limit: Limits) -> _One:
@@ -130,7 +136,7 @@ def _one(case: Case, item: OutputComparison, floats: Measures, limit: Limits) ->
     return _One(case, item, floats, limit, "warn" if near_zero else "fail", over)
 
 
-def _runtime(output: str, ones: list[_One], kind: FloatDtype, k: float) -> Finding:
+def _runtime(output: str, ones: list[_One], kind: FloatDtype, k: float, calibrated: str) -> Finding:
     order: dict[Status, int] = {"fail": 2, "warn": 1, "pass": 0, "skip": 0, "error": 3}
     worst = max(ones, key=lambda one: (order[one.status], one.pressure))
     bad = [one for one in ones if one.status == worst.status]
@@ -140,6 +146,7 @@ def _runtime(output: str, ones: list[_One], kind: FloatDtype, k: float) -> Findi
     else:
         where = case_text(worst.case.name, worst.case.dims)
         message += f"; worst of {len(ones)} cases: {where}" if len(ones) > 1 else f" in {where}"
+    message += f"; {calibrated}" if calibrated else ""
     data = {
         "e_runtime": worst.floats.e_runtime,
         "e_torch": worst.floats.e_torch,
@@ -253,9 +260,10 @@ def _judge_manual(output: str, seen: list[tuple[Case, OutputComparison, Measures
     return Judged([finding("parity.tolerance", status, output, message, hint=hint, data=data)], figures)
 
 
-def _row(one: _One) -> OutputFigures:
-    limit = None if one.floats.e_torch is None else one.limit.output
-    return float_row(one.case, one.item, one.floats, one.status, limit=limit, note=one.item.unoracled)
+def _row(one: _One, calibrated: str) -> OutputFigures:
+    if one.floats.e_torch is None:
+        return float_row(one.case, one.item, one.floats, one.status, limit=None, note=one.item.unoracled)
+    return float_row(one.case, one.item, one.floats, one.status, limit=one.limit.output, note=calibrated)
 
 
 def _more(bad: int, total: int) -> str:

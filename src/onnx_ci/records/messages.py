@@ -6,10 +6,11 @@ from dataclasses import field
 from typing import Any, Literal
 
 from onnx_ci.records.base import record
+from onnx_ci.records.calibration import Calibration
 from onnx_ci.records.model import JobSpec, TargetSpec
 from onnx_ci.records.result import Finding, StageCost
 
-Verb = Literal["environment", "export", "reexport", "verify"]
+Verb = Literal["environment", "export", "reexport", "verify", "calibrate"]
 
 
 @record
@@ -103,3 +104,26 @@ class VerifyRequest:
     target: TargetSpec
     job: JobSpec
     golden: str | None = None
+
+
+@record
+class CalibrateRequest:
+    """What calibrating one artifact on one target needs."""
+
+    artifact: str
+    target: TargetSpec
+    job: JobSpec
+
+
+@record
+class Calibrated:
+    """What calibrating gave.
+
+    Attributes:
+        calibration: None where the provider is not there; then `absent` says why.
+        refused: Outputs that are wrong beyond any budget, with the reason; "" is the model as a whole.
+    """
+
+    calibration: Calibration | None = None
+    absent: str = ""
+    refused: dict[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from onnx_ci.records.base import record
+from onnx_ci.records.calibration import HIGHEST, Calibration
 
 
 @record
@@ -60,12 +61,25 @@ class Tolerance:
 
 @record
 class ParitySpec:
-    """How outputs are judged. `budget` is k: the target may err k times as much as PyTorch itself."""
+    """How outputs are judged.
+
+    Attributes:
+        budget: The k of the rule: the target may err k times as much as PyTorch itself.
+        calibrations: As committed, by target.
+        calibration: The one that counts on this target, under these versions; None where none does.
+    """
 
     budget: float = 4.0
     ties: Literal["explain", "exact"] = "explain"
     allow_nan: list[str] = field(default_factory=list)
     outputs: dict[str, Tolerance] = field(default_factory=dict)
+    calibrations: dict[str, Calibration] = field(default_factory=dict)
+    calibration: Calibration | None = None
+
+    def budget_of(self, output: str) -> float:
+        """The budget of one output: twice what benign runs of it showed, never below `budget`, and 16 at most."""
+        seen = self.calibration.observed.get(output, 0.0) if self.calibration else 0.0
+        return max(self.budget, min(2.0 * seen, HIGHEST))
 
 
 @record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,19 +12,21 @@ import onnx
 
 from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact
-from onnx_ci.artifact.machine import describe
+from onnx_ci.artifact.machine import describe, today
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.numerics.comparison import CaseComparison
 from onnx_ci.records import cases, contract, source_map
 from onnx_ci.records.cases import CaseList
 from onnx_ci.records.contract import Contract
+from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import VerifyRequest
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import ParitySpec, TargetSpec
 from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Finding, OutputFigures, Result, Timing, finding, label, worst
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import (
     batch,
     bench,
+    calibrated,
     dataflow,
     golden,
     graph,
@@ -57,11 +58,12 @@ Versioned = TypeVar("Versioned", Contract, CaseList, SourceMap)
 
 @dataclass(slots=True)
 class _Job:
-    """What the stages know and find. `blocked` says why nothing may run, once that is so."""
+    """What the stages know and find: `spec` with the calibration that counts, `blocked` why nothing may run."""
 
     request: VerifyRequest
     artifact: Artifact
     stages: Stages
+    spec: ParitySpec
     findings: list[Finding] = field(default_factory=list)
     figures: list[OutputFigures] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
@@ -94,11 +96,11 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     Structure comes first and can end it all: nothing runs on bytes that are not the exported ones. After that each
     stage answers for itself; one that can't run says why. Latency alone needs parity and provider to have passed.
     """
-    job = _Job(request, Artifact(Path(request.artifact)), Stages(progress))
+    job = _Job(request, Artifact(Path(request.artifact)), Stages(progress), request.job.model.parity)
     environment = describe(request.job.lock)
     _structure(job, environment.packages)
     _contract(job)
-    verdict = _parity(job)
+    verdict = _parity(job, environment)
     _contract_by_cases(job)
     _golden(job)
     _provider(job)
@@ -176,15 +178,15 @@ def _contract(job: _Job) -> None:
             job.findings += untested.judge(job.contract, job.cases, declared.dims)
 
 
-def _parity(job: _Job) -> parity.Verdict | None:
+def _parity(job: _Job, environment: Environment) -> parity.Verdict | None:
     with job.stages.run("parity"):
         if job.session is None or job.cases is None:
             job.skip("parity.run", job.blocked or f"{layout.CASES} can't be read")
             return None
-        spec = job.request.job.model.parity
-        runs = parity.run_cases(job.session, job.artifact, job.cases.cases, spec)
-        verdict = parity.judge(runs, job.cases.cases, spec, _today())
-        job.findings += verdict.findings
+        job.spec, told = calibrated.apply(job.spec, job.target, job.contract, environment)
+        runs = parity.run_cases(job.session, job.artifact, job.cases.cases, job.spec)
+        verdict = parity.judge(runs, job.cases.cases, job.spec, today())
+        job.findings += [*told, *verdict.findings]
         job.figures = verdict.figures
         job.compared = runs.comparisons
         return verdict
@@ -198,8 +200,8 @@ def _contract_by_cases(job: _Job) -> None:
         outputs = signature.read(job.model).outputs
         job.findings += shapes.judge(job.contract, outputs, job.cases.cases, job.compared)
         if job.session is not None:
-            answers, spec = parity.Answers(job.session, job.artifact), job.request.job.model.parity
-            job.findings += batch.judge(job.cases, answers, spec, job.figures)
+            answers = parity.Answers(job.session, job.artifact)
+            job.findings += batch.judge(job.cases, answers, job.spec, job.figures)
         elif job.cases.batch is not None:
             job.skip(batch.SPLIT, job.blocked)
             job.skip(batch.PERMUTED, job.blocked)
@@ -214,8 +216,7 @@ def _golden(job: _Job) -> None:
         elif job.session is None or job.contract is None:
             job.skip("golden.drift", job.blocked or f"{layout.CONTRACT} can't be read")
         else:
-            spec = job.request.job.model.parity
-            job.findings += golden.judge(job.session, folder, job.contract, spec, job.target.name, job.name)
+            job.findings += golden.judge(job.session, folder, job.contract, job.spec, job.target.name, job.name)
 
 
 def _provider(job: _Job) -> None:
@@ -273,16 +274,15 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
     if verdict is None or job.cases is None or job.target.provider != CPU:
         return
     with job.stages.run("parity", shown="unoptimized"):
-        spec = job.request.job.model.parity
         try:
             session = _open(job, optimized=False)
         except RuntimeFault as fault:
             message = f"the unoptimized graph does not open: {fault.message}"
             job.findings.append(finding("parity.unoptimized", "warn", "", message))
             return
-        runs = parity.run_cases(session, job.artifact, job.cases.cases, spec, twice=False)
+        runs = parity.run_cases(session, job.artifact, job.cases.cases, job.spec, twice=False)
         session.close()
-        job.findings.append(parity.judge_unoptimized(runs, verdict, spec, _today()))
+        job.findings.append(parity.judge_unoptimized(runs, verdict, job.spec, today()))
 
 
 def _open(job: _Job, *, optimized: bool = True, profile: Path | None = None) -> Session:
@@ -310,7 +310,3 @@ def _digest(artifact: Artifact) -> str | None:
         return artifact.digest()
     except (OnnxCiError, OSError):
         return None
-
-
-def _today() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()

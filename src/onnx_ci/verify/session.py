@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import onnxruntime
 
@@ -19,6 +19,9 @@ from onnx_ci.records.model import TargetSpec
 from onnx_ci.verify import bfloat16
 
 CPU = "CPUExecutionProvider"
+Level = Literal["disabled", "basic", "extended", "all"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""How far ONNX Runtime optimizes a graph; "all" is what it does unless told otherwise."""
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _QUIET = 4  # fatal only: what ONNX Runtime would print comes back as an exception anyway
 FaultKind = Literal[
@@ -131,7 +134,7 @@ def open_session(
     target: TargetSpec,
     *,
     custom_ops: Sequence[Path] = (),
-    optimized: bool = True,
+    optimized: bool | Level = True,
     profile: Path | None = None,
 ) -> Session:
     """Opens a file on a target. That the provider is active afterwards is for the caller to check.
@@ -140,7 +143,7 @@ def open_session(
         model: Absolute path, since ONNX Runtime resolves external data against it.
         target: The provider, its options and its threads.
         custom_ops: Libraries of operators to register.
-        optimized: False leaves the graph as it is in the file.
+        optimized: False leaves the graph as it is in the file; a level by its name goes that far.
         profile: Start of the path of a profile to write.
 
     Raises:
@@ -151,8 +154,8 @@ def open_session(
     options.intra_op_num_threads = target.threads
     options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
-    if not optimized:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if optimized is not True:
+        options.graph_optimization_level = _level(optimized or "disabled")
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
@@ -174,6 +177,16 @@ def open_session(
     except Exception as error:
         raise classify(error) from error
     return Session(handle, asked=target.provider)
+
+
+def _level(name: Level) -> Any:
+    levels = onnxruntime.GraphOptimizationLevel
+    return {
+        "disabled": levels.ORT_DISABLE_ALL,
+        "basic": levels.ORT_ENABLE_BASIC,
+        "extended": levels.ORT_ENABLE_EXTENDED,
+        "all": levels.ORT_ENABLE_ALL,
+    }[name]
 
 
 def _load_device_libraries() -> None:
