@@ -1,7 +1,7 @@
 """Cases as files: ``input_<i>.pb``, ``output_<i>.pb`` (as onnx's test runners read them) and ``oracle_<i>.pb``.
 
-A value is an array, a list of arrays (a sequence), or None (an empty optional). Strings are arrays of object dtype;
-bfloat16 and smaller are ml_dtypes' types, as onnx's own conversion gives them.
+A value is an array, a list (a sequence) of arrays or of maps from a key to a scalar, or None (an empty optional).
+Strings are arrays of object dtype; bfloat16 and smaller are ml_dtypes' types, as onnx's own conversion gives them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnx import numpy_helper
 from onnx_ci.artifact.layout import ArtifactError
 
 Array = npt.NDArray[Any]
-Value = Array | list[Array] | None
+Value = Array | list[Any] | dict[Any, Any] | None
 Kind = Literal["input", "output", "oracle"]
 
 _LARGEST = (1 << 31) - 1  # bytes of a protobuf message
@@ -64,11 +64,14 @@ def read_values(folder: Path, kind: Kind) -> dict[str, Value]:
 
 
 def dtype_name(value: Value) -> str:
-    """The dtype by numpy's name, "bfloat16", "string", "sequence(…)" or "optional"."""
+    """The dtype by numpy's name, "bfloat16", "string", "sequence(…)", "map(…)" or "optional"."""
     if value is None:
         return "optional"
     if isinstance(value, list):
         return f"sequence({dtype_name(value[0]) if value else ''})"
+    if isinstance(value, dict):
+        key, item = next(iter(value.items()), ("", None))
+        return f"map({'string' if isinstance(key, str) else 'int64'},{dtype_name(item) if value else ''})"
     return "string" if value.dtype.kind in "OUS" else str(value.dtype.name)
 
 
@@ -95,8 +98,13 @@ def _read(path: Path) -> bytes:
 def _to_bytes(name: str, value: Value) -> bytes:
     if value is None:
         proto: Any = onnx.OptionalProto(name=name, elem_type=onnx.OptionalProto.UNDEFINED)
+    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        proto = onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP)
+        proto.map_values.extend([_map(name, item) for item in value])
     elif isinstance(value, list):
         proto = numpy_helper.from_list([_plain(name, item) for item in value], name)
+    elif isinstance(value, dict):
+        raise ArtifactError(f"{name} is a map outside of a sequence, which the files of cases have no form for")
     else:
         proto = numpy_helper.from_array(_plain(name, value), name)
     if proto.ByteSize() > _LARGEST:
@@ -105,6 +113,18 @@ def _to_bytes(name: str, value: Value) -> bytes:
             hint="Choose a smaller max for the dims of this case.",
         )
     return bytes(proto.SerializeToString())
+
+
+def _map(name: str, value: dict[Any, Any]) -> onnx.MapProto:
+    """A map as ONNX has it; onnx's own conversion takes a key that is text for the name of a dtype."""
+    text = all(isinstance(key, str) for key in value)
+    if not text and not all(isinstance(key, int) for key in value):
+        raise ArtifactError(f"{name} has keys that are neither whole numbers nor text")
+    proto = onnx.MapProto(key_type=onnx.TensorProto.STRING if text else onnx.TensorProto.INT64)
+    proto.string_keys.extend([key.encode() for key in value] if text else [])
+    proto.keys.extend([] if text else list(value))
+    proto.values.CopyFrom(numpy_helper.from_list([_plain(name, item) for item in value.values()]))
+    return proto
 
 
 def _plain(name: str, value: object) -> Array:
@@ -132,16 +152,27 @@ def _from_bytes(raw: bytes) -> tuple[str, Value]:
         raise ValueError("the file is empty, or of another kind")
     if sequence.elem_type == onnx.SequenceProto.UNDEFINED and not sequence.tensor_values:
         return sequence.name, None
+    if sequence.elem_type == onnx.SequenceProto.MAP:
+        return sequence.name, [_from_map(item) for item in sequence.map_values]
     if sequence.elem_type != onnx.SequenceProto.TENSOR:
-        raise ValueError("only tensors, sequences of tensors and empty optionals are supported")
+        raise ValueError("only tensors, sequences of tensors or maps, and empty optionals are supported")
     return sequence.name, [_array(item) for item in sequence.tensor_values]
+
+
+def _from_map(proto: onnx.MapProto) -> dict[Any, Array]:
+    keys = [key.decode() for key in proto.string_keys] or list(proto.keys)
+    values = [_array(item) for item in proto.values.tensor_values]
+    if any(item.ndim or item.dtype != values[0].dtype for item in values):
+        raise ValueError("the values of a map are not scalars of one dtype")
+    return dict(zip(keys, values, strict=True))
 
 
 def _as_tensor(raw: bytes) -> onnx.TensorProto | None:
     """The message as a tensor, or None where it is one of the others; the file does not say what it is.
 
-    A sequence's tensors fall on a tensor's `segment`, and its name on `dims`; name and data of a tensor have fields of
-    their own. An optional that holds a tensor has the very bytes of a sequence of one, and is read as that.
+    A sequence's tensors fall on a tensor's `segment`, its maps on text, and its name on `dims`; name and data of a
+    tensor have fields of their own. An optional that holds a tensor has the very bytes of a sequence of one, and is
+    read as that.
     """
     tensor = onnx.TensorProto()
     try:
@@ -149,6 +180,8 @@ def _as_tensor(raw: bytes) -> onnx.TensorProto | None:
     except Exception:  # a name that is no list of numbers: not a tensor
         return None
     if tensor.HasField("segment") or tensor.data_type == onnx.TensorProto.UNDEFINED:
+        return None
+    if tensor.string_data and tensor.data_type != onnx.TensorProto.STRING:
         return None
     stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
     own = stored or any(tensor.HasField(field) for field in ("name", "raw_data", "data_location"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from onnx_ci.export import arguments, arrays, sizes
@@ -173,7 +174,7 @@ def _apart(one: torch.Tensor, other: torch.Tensor) -> str:
     if one.shape != other.shape or one.dtype != other.dtype:
         return f"shapes {list(one.shape)} and {list(other.shape)}"
     left, right = arrays.to_value(one), arrays.to_value(other)
-    if left is None or right is None or isinstance(left, list) or isinstance(right, list):
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
         return "no tensors"
     kind = float_dtype(left.dtype)
     if kind is None:

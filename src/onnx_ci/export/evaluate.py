@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from onnx_ci.artifact import tensors
@@ -185,12 +186,12 @@ def _figures(name: str, value: Value, truth: Value) -> CaseOutput:
 
 
 def _error(value: Value, truth: Value) -> float | None:
-    if value is None or truth is None or isinstance(value, list) or isinstance(truth, list):
+    if not isinstance(value, np.ndarray) or not isinstance(truth, np.ndarray):
         return None
     return relative_error(value, truth) if float_dtype(value.dtype) is not None else None
 
 
 def _shape(value: Value) -> list[int]:
-    if value is None:
-        return []
-    return [len(value)] if isinstance(value, list) else list(value.shape)
+    if isinstance(value, np.ndarray):
+        return list(value.shape)
+    return [] if value is None else [len(value)]

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from onnx_ci.numerics.comparison import CaseComparison, OutputComparison
-from onnx_ci.numerics.dtypes import Value, finite, float_dtype, real_parts, widen
+from onnx_ci.numerics.dtypes import Value, arrays_of, finite, float_dtype, real_parts, widen
 from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.records.cases import Case
@@ -65,8 +65,8 @@ def largest_magnitude(values: Mapping[str, Value]) -> float:
     """The largest finite magnitude among float inputs: what `unit` wants. 1.0 when there is none, or all are small."""
     largest = 1.0
     for value in values.values():
-        for array in value if isinstance(value, list) else [value]:
-            if array is not None and array.size and float_dtype(array.dtype) is not None:
+        for array in arrays_of(value):
+            if array.size and float_dtype(array.dtype) is not None:
                 real = real_parts(array)
                 kept = real[finite(real)]
                 largest = max(largest, float(np.abs(widen(kept)).max())) if kept.size else largest
@@ -77,6 +77,8 @@ def same_bits(left: Value, right: Value) -> bool:
     """Whether two values are equal bit for bit; NaN equals the same NaN."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(same_bits(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_bits(left[key], right[key]) for key in left)
     if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
         return left is None and right is None
     if left.dtype != right.dtype or left.shape != right.shape:

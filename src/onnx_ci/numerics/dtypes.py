@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ from onnx_ci.records.base import record
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-Value = Array | list[Array] | None
-"""A tensor, a sequence of tensors, or an empty optional; strings are arrays of object dtype."""
+Value = Array | list[Any] | dict[Any, Any] | None
+"""A tensor, a sequence of tensors or maps, a map from keys to scalars, or an empty optional.
+
+Strings are arrays of object dtype; the keys of a map are whole numbers or text, its values arrays of one element.
+"""
 
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
@@ -54,12 +57,23 @@ _FLOATS = {
 
 
 def dtype_name(value: Value) -> str:
-    """The dtype as messages and contracts name it: numpy's name, "string", "sequence(…)" or "optional"."""
+    """The dtype as messages and contracts name it: numpy's name, "string", "sequence(…)", "map(…)" or "optional"."""
     if value is None:
         return "optional"
     if isinstance(value, list):
         return f"sequence({dtype_name(value[0]) if value else ''})"
+    if isinstance(value, dict):
+        key, item = next(iter(value.items()), ("", None))
+        return f"map({'string' if isinstance(key, str) else 'int64'},{dtype_name(item) if value else ''})"
     return "string" if value.dtype.kind in "OUS" else str(value.dtype.name)
+
+
+def arrays_of(value: Value) -> Iterator[Array]:
+    """Every array in a value, whatever it is nested in."""
+    if isinstance(value, np.ndarray):
+        yield value
+    for inner in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from arrays_of(inner)
 
 
 def float_dtype(dtype: np.dtype[Any]) -> FloatDtype | None:

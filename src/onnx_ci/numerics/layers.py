@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from onnx_ci.numerics.dtypes import (
     widen,
 )
 from onnx_ci.numerics.exact import CaseContext, compare_exact
-from onnx_ci.numerics.words import at_text
+from onnx_ci.numerics.words import at_text, counted
 from onnx_ci.records.model import Tolerance
 
 Triple = tuple[str, str, Value, Value, Value]
@@ -37,7 +37,7 @@ def compare_outputs(
     context: CaseContext,
 ) -> list[OutputComparison]:
     """Compares outputs by name; exact ones first, since an explained flip excuses the floats that it chose."""
-    triples = [t for name in names for t in _items(name, expected[name], actual[name], oracle.get(name))]
+    triples = [t for name in names for t in _items(name, name, expected[name], actual[name], oracle.get(name))]
     for output, _, want, got, _ in triples:
         if isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and _alike(want, got) and _is_float(want):
             context.scores[output] = ties.ScorePair(expected=real_parts(want), actual=real_parts(got))
@@ -49,14 +49,22 @@ def compare_outputs(
     return [done[at] for at in range(len(triples))]
 
 
-def _items(name: str, want: Value, got: Value, truth: Value) -> Iterator[Triple]:
-    """The tensors of an output; a sequence is taken apart when both sides have it at one length."""
+def _items(output: str, base: str, want: Value, got: Value, truth: Value) -> Iterator[Triple]:
+    """The tensors of an output: a sequence is taken apart, and a map becomes one vector, where both sides fit."""
     if isinstance(want, list) and isinstance(got, list) and len(want) == len(got) and want:
         truths = truth if isinstance(truth, list) and len(truth) == len(want) else [None] * len(want)
         for at, (one, other, third) in enumerate(zip(want, got, truths, strict=True)):
-            yield f"{name}[{at}]", name, one, other, third
+            yield from _items(f"{output}[{at}]", base, one, other, third)
+    elif isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys() and want:
+        fits = isinstance(truth, dict) and truth.keys() == want.keys()
+        yield output, base, _vector(want, want), _vector(got, want), _vector(truth, want) if fits else None
     else:
-        yield name, name, want, got, truth
+        yield output, base, want, got, truth
+
+
+def _vector(value: Value, keys: Iterable[object]) -> Value:
+    """The values of a map in the order of the keys."""
+    return np.stack([np.asarray(value[key]) for key in keys]) if isinstance(value, dict) else None
 
 
 def _compare(output: str, base: str, want: Value, got: Value, truth: Value, context: CaseContext) -> OutputComparison:
@@ -94,17 +102,24 @@ def _structure(want: Value, got: Value) -> Fault | None:
     kinds = _kind(want), _kind(got)
     if kinds[0] != kinds[1]:
         return Fault(rule="parity.structure", text=f"expected {kinds[0]}, got {kinds[1]}")
+    if isinstance(want, dict) and isinstance(got, dict) and want.keys() != got.keys():
+        missing = next(key for key in want if key not in got)
+        added = next(key for key in got if key not in want)
+        return Fault(rule="parity.structure", text=f"the map has no key {missing!r}, and {added!r} instead")
     return None
 
 
 def _kind(value: Value) -> str:
     if value is None:
         return "an empty optional"
+    if isinstance(value, dict):
+        return f"a map of {counted(len(value), 'key')}"
     return f"a sequence of {len(value)}" if isinstance(value, list) else "a tensor"
 
 
 def _nothing_to_compare(want: Value) -> ExactFigures:
-    note = "both are empty optionals" if want is None else "both are empty sequences"
+    kind = "optionals" if want is None else "maps" if isinstance(want, dict) else "sequences"
+    note = f"both are empty {kind}"
     return ExactFigures(count=0, differ=0, explained=0, at=[], expected="", actual="", max_abs=None, note=note)
 
 

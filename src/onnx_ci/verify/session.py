@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 import onnxruntime
 
 from onnx_ci.artifact.tensors import Value
@@ -65,6 +66,7 @@ class Session:
         self.active: list[str] = list(handle.get_providers())
         types = [item.type for item in [*handle.get_inputs(), *handle.get_outputs()]]
         self._has_bfloat16 = "tensor(bfloat16)" in types
+        self._maps = {item.name: _map_dtype(item.type) for item in handle.get_outputs() if "map(" in item.type}
 
     def runner(self, feeds: Mapping[str, Value]) -> Callable[[], object]:
         """One run with these inputs as a call with nothing around it, for a clock; copies to a device are inside."""
@@ -92,7 +94,8 @@ class Session:
                 values = self._handle.run(self.outputs, dict(feeds), options)
         except Exception as error:
             raise classify(error) from error
-        return dict(zip(self.outputs, values, strict=True))
+        named = dict(zip(self.outputs, values, strict=True))
+        return named | {name: _with_arrays(named[name], dtype) for name, dtype in self._maps.items()}
 
     def placement(self) -> list[PlacedNode] | None:
         """Each node's provider; None where this ONNX Runtime does not tell."""
@@ -117,6 +120,19 @@ class Session:
     def end_profiling(self) -> Path:
         """Closes the profile and says where it lies."""
         return Path(self._handle.end_profiling())
+
+
+def _map_dtype(kind: str) -> np.dtype[Any]:
+    """The dtype of a map's values, by ONNX Runtime's words for it: "seq(map(int64,tensor(float)))"."""
+    word = kind.rpartition("tensor(")[2].rstrip(")")
+    return np.dtype({"float": "float32", "double": "float64", "string": "object"}.get(word, word))
+
+
+def _with_arrays(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Maps come with Python's numbers; here they have their dtype again."""
+    if isinstance(value, list):
+        return [_with_arrays(item, dtype) for item in value]
+    return {key: np.array(item, dtype) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def available_providers() -> list[str]:

@@ -55,9 +55,8 @@ def judge(model: onnx.ModelProto, contract: Contract, declared: ModelSpec) -> li
 
 def _tensor(item: onnx.ValueInfoProto) -> Tensor:
     kind = item.type.WhichOneof("value")
-    if kind in ("sequence_type", "optional_type"):
-        inner = getattr(item.type, kind).elem_type.tensor_type
-        return Tensor(item.name, f"{kind.partition('_')[0]}({graph.dtype_name(inner.elem_type)})", None)
+    if kind != "tensor_type":
+        return Tensor(item.name, _dtype_of(item.type), None)
     tensor = item.type.tensor_type
     shape: tuple[int | str | None, ...] | None = None
     if tensor.HasField("shape"):
@@ -65,6 +64,16 @@ def _tensor(item: onnx.ValueInfoProto) -> Tensor:
             dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in tensor.shape.dim
         )
     return Tensor(item.name, graph.dtype_name(tensor.elem_type), shape)
+
+
+def _dtype_of(given: onnx.TypeProto) -> str:
+    """The dtype of a value of any kind: "sequence(map(int64,float32))"."""
+    kind = given.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        return f"{kind.partition('_')[0]}({_dtype_of(getattr(given, kind).elem_type)})"
+    if kind == "map_type":
+        return f"map({graph.dtype_name(given.map_type.key_type)},{_dtype_of(given.map_type.value_type)})"
+    return graph.dtype_name(given.tensor_type.elem_type)
 
 
 @dataclass(frozen=True, slots=True)

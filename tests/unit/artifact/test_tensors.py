@@ -100,6 +100,19 @@ class TestRoundTrip:
         assert back[0].shape == items[0].shape
         assert dtype_name(back[0]) == dtype_name(items[0])
 
+    @pytest.mark.parametrize("keys", [(0, 7), (-1, 2**62), ("", "float32"), ("a", "ü")])
+    def test_sequences_of_maps(self, tmp_path: Path, keys: tuple[Any, Any]) -> None:
+        given = [{keys[0]: np.array(row, np.float32), keys[1]: np.array(9, np.float32)} for row in range(3)]
+        (back,) = through(tmp_path, given)
+        assert [list(item) for item in back] == [list(keys)] * 3
+        assert all(same(one[key], other[key]) for one, other in zip(back, given, strict=True) for key in keys)
+
+    def test_maps_that_the_files_have_no_form_for(self, tmp_path: Path) -> None:
+        with pytest.raises(ArtifactError, match="outside of a sequence"):
+            write_values(tmp_path, "output", ["m"], [{1: np.array(1)}])
+        with pytest.raises(ArtifactError, match="neither whole numbers nor text"):
+            write_values(tmp_path, "output", ["m"], [[{1.5: np.array(1)}]])
+
     def test_an_empty_optional(self, tmp_path: Path) -> None:
         assert through(tmp_path, None) == [None]
 
@@ -166,6 +179,15 @@ class TestForeignFiles:
         assert isinstance(value, list)
         assert [one.shape for one in value] == [(2,), (3,)]
 
+    def test_as_onnx_writes_maps(self, tmp_path: Path) -> None:
+        self.write(tmp_path, numpy_helper.from_list([{1: np.array(2.5)}, {1: np.array(3.5)}], "m"))
+        assert read_values(tmp_path, "input")["m"] == [{1: 2.5}, {1: 3.5}]
+
+    def test_a_map_whose_values_are_no_scalars_is_refused(self, tmp_path: Path) -> None:
+        self.write(tmp_path, numpy_helper.from_list([{1: np.zeros(2)}], "m"))
+        with pytest.raises(ArtifactError, match="not scalars of one dtype"):
+            read_values(tmp_path, "input")
+
     def test_as_onnx_writes_an_empty_optional(self, tmp_path: Path) -> None:
         self.write(tmp_path, numpy_helper.from_optional(None, "o"))
         assert read_values(tmp_path, "input") == {"o": None}
@@ -184,7 +206,7 @@ class TestFaults:
             onnx.TensorProto(data_type=1, dims=[2**40, 2**40], raw_data=b"\0" * 8).SerializeToString(),
             onnx.TensorProto(data_type=99, dims=[1], raw_data=b"\0").SerializeToString(),
             numpy_helper.from_array(np.ones(100), "x").SerializeToString()[:-10],
-            onnx.SequenceProto(name="s", elem_type=onnx.SequenceProto.MAP).SerializeToString(),
+            onnx.SequenceProto(name="s", elem_type=onnx.SequenceProto.SEQUENCE).SerializeToString(),
         ],
     )
     def test_a_broken_file_is_no_value(self, tmp_path: Path, raw: bytes) -> None:

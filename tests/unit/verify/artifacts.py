@@ -165,7 +165,7 @@ def _write_case(folder: Path, index: int, case: MadeCase) -> Case:
         CaseOutput(
             name=name,
             dtype=tensors.dtype_name(array),
-            shape=list(np.shape(array)),
+            shape=list(array.shape) if isinstance(array, np.ndarray) else [],
             e_torch=_error(array, case.oracle[name]) if case.oracle and name in case.oracle else None,
         )
         for name, array in case.outputs.items()
@@ -173,6 +173,8 @@ def _write_case(folder: Path, index: int, case: MadeCase) -> Case:
     return Case(index=index, name=case.name, origin=case.origin, why="", dims=case.dims, outputs=outputs, **case.more)
 
 
-def _error(array: Any, oracle: Any) -> float:
+def _error(array: Any, oracle: Any) -> float | None:
+    if not isinstance(array, np.ndarray):
+        return None
     norm = float(np.linalg.norm(oracle))
     return float(np.linalg.norm(np.asarray(array, np.float64) - oracle)) / norm if norm else 0.0
