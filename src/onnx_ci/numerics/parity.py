@@ -19,10 +19,10 @@ from onnx_ci.records.result import Finding, OutputFigures, Status, finding
 __all__ = ["CaseComparison", "OutputComparison", "compare_case", "judge", "largest_magnitude", "not_run"]
 
 _LAYERS = {
-    "parity.structure": ("tensor and sequence kinds", "kind"),
-    "parity.dtype": ("dtypes", "dtype"),
-    "parity.shape": ("shapes", "shape"),
-    "parity.nonfinite": ("NaN and infinite places", "non-finite places"),
+    "parity.structure": ("tensor, sequence and map kinds", "another kind"),
+    "parity.dtype": ("dtypes", "another dtype"),
+    "parity.shape": ("shapes", "another shape"),
+    "parity.nonfinite": ("NaN and infinite places", "other NaN or infinite places"),
 }
 _HINTS = {
     "parity.structure": "The file gives a tensor where PyTorch gives a sequence, or the reverse.",
@@ -85,7 +85,7 @@ def _names(comparisons: Sequence[CaseComparison]) -> Finding:
 
 
 def _layer(rule: str, ran: Sequence[CaseComparison]) -> list[Finding]:
-    what, noun = _LAYERS[rule]
+    what, instead = _LAYERS[rule]
     found = []
     by_output = values.by_output(ran)
     for output, seen in by_output.items():
@@ -94,9 +94,7 @@ def _layer(rule: str, ran: Sequence[CaseComparison]) -> list[Finding]:
         if faults:
             case, fault = faults[0]
             where = case_text(case.name, case.dims)
-            message = (
-                f"{output}: another {noun} in {len(faults)} of {counted(len(seen), 'case')}; {where}: {fault.text}"
-            )
+            message = f"{output}: {instead} in {len(faults)} of {counted(len(seen), 'case')}; {where}: {fault.text}"
             data = {"cases": [case.name for case, _ in faults]}
             found.append(finding(rule, fault.status, output, message, hint=_HINTS[rule], data=data))
     if found or not by_output:

@@ -12,11 +12,11 @@ from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, label
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
 from onnx_ci.report.merge import why_missing
-from onnx_ci.report.numbers import NONE, figure, milliseconds
+from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds
 from onnx_ci.report.promises import Promise, promises
 from onnx_ci.report.rows import ICONS, Row, findings, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
-from onnx_ci.report.table import HEADERS, latency, parity
+from onnx_ci.report.table import HEADERS, latency, parity, place
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -30,7 +30,8 @@ code, .at { font-family: ui-monospace, monospace; font-size: .9em; }
 section { border-top: 2px solid var(--line); margin-top: 2rem; } summary { cursor: pointer; }
 pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem; }
 """
-_FIGURES = ["Case", "Output", "", "Judged by", "PyTorch", "Target", "Limit", "Max abs", "Max rel", "ULP", "Cosine"]
+_ERRORS = ["PyTorch", "Target", "Limit", "Max abs", "at", "Max rel", "ULP", "Cosine", "Beyond", "Same argmax"]
+_FIGURES = ["Case", "Output", "", "Judged by", *_ERRORS]
 _TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
 
 
@@ -68,7 +69,7 @@ def _row(row: Row) -> list[str]:
         hypertext(row.target),
         f"{ICONS[row.state]} {hypertext(verdict(row))}"
         + ("" if row.required or not row.troubled else "<br><small>not required</small>"),
-        f"{hypertext(error)}<br><small>{hypertext(remark)}</small>",
+        f"{hypertext(error)}<br><small>{hypertext(' '.join(filter(None, (place(row.parity), remark))))}</small>",
         f"{ICONS[golden.status]} {hypertext(golden_word(golden))}" if golden else NONE,
         f"{hypertext(runtime)}<br><small>{hypertext(eager)}</small>",
         f"<code>{hypertext(row.artifact or NONE, limit=13)}</code>",
@@ -134,9 +135,19 @@ def _promise(one: Promise) -> list[str]:
 
 def _figures(one: OutputFigures) -> list[str]:
     cells = [one.case, one.output]
-    numbers = [one.e_torch, one.e_runtime, one.limit, one.max_abs, one.max_rel, one.ulp, one.cosine]
+    at = hypertext(str(one.max_abs_at)) if one.max_abs_at else NONE
+    norms, more = [one.e_torch, one.e_runtime, one.limit, one.max_abs], [one.max_rel, one.ulp, one.cosine]
+    shares = [NONE if share is None else f"{100 * share:.3g}{NBSP}%" for share in (one.beyond, one.argmax_agreement)]
     note = f"<br><small>{hypertext(one.note)}</small>" if one.note else ""
-    return [*map(hypertext, cells), ICONS[one.status], hypertext(one.against) + note, *map(figure, numbers)]
+    return [
+        *map(hypertext, cells),
+        ICONS[one.status],
+        hypertext(one.against) + note,
+        *map(figure, norms),
+        at,
+        *map(figure, more),
+        *shares,
+    ]
 
 
 def _timing(one: Timing) -> list[str]:

@@ -51,6 +51,14 @@ def parity(figures: OutputFigures | None) -> tuple[str, str]:
     return f"{figure(figures.max_abs)}{NBSP}abs", "no oracle" if figures.against == "eager" else ""
 
 
+def place(figures: OutputFigures | None) -> str:
+    """Where the worst figures are: the output, its element that is furthest off, and the case."""
+    if figures is None:
+        return ""
+    at = f"[{', '.join(map(str, figures.max_abs_at))}]" if figures.max_abs_at else ""
+    return f"{figures.output}{at} · {figures.case}"
+
+
 def latency(found: Latency | None) -> tuple[str, str]:
     """Median of ONNX Runtime, and PyTorch's beside it, as plain text."""
     if found is None:
@@ -63,7 +71,7 @@ def latency(found: Latency | None) -> tuple[str, str]:
 
 def _cells(row: Row) -> list[str]:
     error, remark = parity(row.parity)
-    where = f"{row.parity.output} · {row.parity.case}" if row.parity else ""
+    where = place(row.parity)
     runtime, eager = latency(row.latency)
     return [
         code(row.label, limit=80) + (f" {_small(row.mark)}" if row.mark else ""),

@@ -83,6 +83,16 @@ def test_the_page_has_every_finding_and_every_case():
         assert all(found.rule in text for found in one.findings)
 
 
+def test_the_page_says_where_the_worst_case_is_and_has_every_figure_of_each():
+    results, plan, base = realistic()
+    text = page.render(merge(results, plan, [], base), Context())
+    assert "logits[1, 17] · example" in text  # in the first table
+    for title in ("Max abs", "Max rel", "ULP", "Cosine", "Beyond", "Same argmax"):
+        assert f"<th>{title}</th>" in text
+    assert "<td>[1, 17]</td>" in text
+    assert "<td>100\u00a0%</td>" in text
+
+
 def test_the_terminal_shows_the_rows_and_what_broke():
     results, plan, base = realistic()
     text = printed(merge(results, plan, [], base))

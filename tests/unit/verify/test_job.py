@@ -79,6 +79,17 @@ def test_a_healthy_artifact_passes(healthy: Artifact) -> None:
     assert {figures.case for figures in result.parity} == {"example", "batch=5"}
 
 
+def test_each_output_of_each_case_has_every_figure(healthy: Artifact) -> None:
+    rows = run(healthy).parity
+    assert [(row.case, row.output) for row in rows] == [("example", "y"), ("batch=5", "y")]
+    for row in rows:
+        kept = codec.encode(row)
+        assert [name for name, found in kept.items() if found is None] == []
+        assert len(kept["max_abs_at"]) == 2
+        assert row.argmax_agreement == 1.0
+        assert row.cosine == pytest.approx(1.0)
+
+
 def test_latency_keeps_every_sample_with_its_conditions(healthy: Artifact) -> None:
     timing = run(healthy, target=replace(CPU, threads=2)).latency[0]
     assert (timing.runner, timing.case, timing.threads, timing.transfers) == ("onnxruntime", "example", 2, "inside")
