@@ -12,6 +12,8 @@ import onnxruntime
 from onnx_ci.twin.single import one_node, signature
 from onnx_ci.twin.values import Value
 
+_NARROW = (np.float32, np.float16)
+
 
 class RuntimeKernels:
     """Sessions of single nodes, kept for the twin's life; the rank is left open, so that one serves all shapes."""
@@ -28,8 +30,11 @@ class RuntimeKernels:
         if session is None:
             return None
         feeds = {f"i{at}": _fed(value) for at, value in enumerate(inputs) if value is not None}
-        made = iter(session.run(None, feeds))
-        return tuple(next(made) if name else None for name in node.output)
+        made = session.run(None, feeds)
+        if any(getattr(value, "dtype", None) in _NARROW for value in made):
+            return None  # computed in float32, whatever came in
+        values = iter(made)
+        return tuple(next(values) if name else None for name in node.output)
 
 
 def _key(node: onnx.NodeProto, version: int, inputs: Sequence[Value]) -> Any:

@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
-from onnx_ci.twin.kernels import constants, control, sequences
+from onnx_ci.twin.kernels import (
+    activations,
+    constants,
+    control,
+    convolution,
+    elementwise,
+    linear,
+    normalization,
+    pooling,
+    reductions,
+    sequences,
+    shapes,
+)
 from onnx_ci.twin.registry import KERNELS
 
-__all__ = ["KERNELS", "constants", "control", "sequences"]
+FAMILIES = (
+    activations,
+    constants,
+    control,
+    convolution,
+    elementwise,
+    linear,
+    normalization,
+    pooling,
+    reductions,
+    sequences,
+    shapes,
+)
+
+__all__ = ["FAMILIES", "KERNELS"]
