@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_ci.twin.registry import Call, Elsewhere, Unoracled, kernel
 from onnx_ci.twin.values import Array, Value, widened
 
+_PACKED = {"int2", "int4", "uint2", "uint4"}
 _WIDENED = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
@@ -69,8 +70,10 @@ def cast_to(x: Array, dtype: np.dtype[Any]) -> Array:
     if x.dtype.kind == "O":
         numbers = x.astype(np.float64) if dtype == np.float64 else x.astype(np.int64)
         return numbers.astype(dtype)
-    if x.dtype.kind == "V" or dtype.kind == "V":
-        raise Elsewhere
+    if dtype.name in _PACKED:
+        return x.astype(np.int64).astype(dtype)
+    if dtype.name.startswith("float") and dtype != np.float64:
+        raise Unoracled("Cast", f"to {dtype.name}, which rounds")
     return x.astype(dtype)
 
 
