@@ -1,9 +1,13 @@
-"""Runs a plan: each step by the first path that takes it; values are dropped after their last use."""
+"""Runs a plan: each step by the first path that takes it; values are dropped after their last use.
+
+Several runs that differ in some constants go in step, so that each weight is read once for all of them, and what is
+still the same in all is computed once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +23,43 @@ from onnx_ci.twin.values import Array, Value, widened_value
 Change = Mapping[str, Callable[[Array], Array]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Machine:
-    """What all graphs of one run share."""
+    """What all graphs of one run share.
+
+    Attributes:
+        base: Folder of the data beside the file.
+        runtime: The runtime's kernels.
+        change: By name of a float constant of the main graph, what this run makes of it.
+        read: Weights that the step of the main graph that runs now has read, by the message they come from.
+        by_reference: Operators that only onnx's reference could run.
+    """
 
     base: Path | None
     runtime: RuntimeKernels
-    change: Change
+    change: Change = field(default_factory=dict)
+    read: dict[int, Array] = field(default_factory=dict)
     by_reference: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Names of one graph in one run; what is not among them is looked for in the graph around it."""
 
-    def __init__(self, plan: Plan, values: dict[str, Value], outer: Scope | None, machine: Machine) -> None:
-        self.plan, self.values, self.outer, self.machine = plan, values, outer, machine
+    plan: Plan
+    values: dict[str, Value]
+    machine: Machine
+    outer: Scope | None = None
 
     def read(self, name: str) -> Value:
-        """A value; a weight is read from the file each time, and held by nobody."""
+        """A value; a weight is read from the file when a step needs it, and held until that step is done."""
         if name in self.values:
             return self.values[name]
         if name in self.plan.constants:
-            return self.changed(name, weights.read(self.plan.constants[name], self.machine.base))
+            tensor, held = self.plan.constants[name], self.machine.read
+            if id(tensor) not in held:
+                held[id(tensor)] = weights.read(tensor, self.machine.base)
+            return self.changed(name, held[id(tensor)])
         if name in self.plan.sparse:
             return weights.dense(self.plan.sparse[name], self.machine.base)
         if self.outer is None:
@@ -54,64 +73,101 @@ class Scope:
 
 
 def execute(
-    plan: Plan, values: dict[str, Value], machine: Machine, outer: Scope | None = None, keep: Collection[str] = ()
-) -> tuple[list[Value], dict[str, Value]]:
-    """Runs a graph on its inputs; gives its outputs in order, and the inner values that were asked for.
+    plan: Plan, values: Mapping[str, Value], machines: Sequence[Machine], keep: Collection[str] = ()
+) -> list[tuple[list[Value], dict[str, Value]]]:
+    """Runs the main graph on its inputs, once for each machine; gives outputs in order, and what was to be kept.
 
     Raises:
         Unoracled: An operator has no path in float64, or fails at these inputs.
     """
-    scope = Scope(plan, values, outer, machine)
-    kept = {name: scope.read(name) for name in keep if name in values or name in plan.constants}
+    scopes = [Scope(plan, dict(values), machine) for machine in machines]
+    early = [name for name in keep if name in values or name in plan.constants]
+    kept = [{name: scope.read(name) for name in early} for scope in scopes]
     for step in plan.steps:
-        made = _run(step, scope)
-        for name, value in zip(step.node.output, made, strict=False):
-            if name:
-                scope.values[name] = value
-            if name in keep:
-                kept[name] = value
-        for name in step.drops:
-            scope.values.pop(name, None)
-    return [scope.read(name) for name in plan.outputs], kept
+        for scope, found, made in zip(scopes, kept, _in_step(step, scopes), strict=True):
+            found.update((name, value) for name, value in made.items() if name in keep)
+            _settle(step, scope, made)
+        for machine in machines:
+            machine.read.clear()
+    return [([scope.read(name) for name in plan.outputs], found) for scope, found in zip(scopes, kept, strict=True)]
 
 
-def _run(step: Step, scope: Scope) -> Sequence[Value]:
-    """One step; whatever goes wrong inside it is said of its operator."""
-    node = step.node
-    operator = node.op_type if node.domain in OWN_DOMAINS else f"{node.domain}:{node.op_type}"
-    try:
-        inputs = [scope.read(name) if name else None for name in node.input]
-        if step.body is not None:
-            return _function(step.body, inputs, scope)
-        made = _settled(_by_path(step, operator, inputs, scope))
-    except (Unoracled, KeyboardInterrupt):
-        raise
-    except MemoryError as error:
-        raise Unoracled(operator, "not enough memory") from error
-    except Exception as error:  # numpy, onnx and ONNX Runtime raise many kinds
-        raise Unoracled(operator, f"{type(error).__name__}: {str(error).strip()[:300]}") from error
-    if operator == "Constant" and isinstance(made[0], np.ndarray):
-        return [scope.changed(node.output[0], made[0])]
+def _in_step(step: Step, scopes: Sequence[Scope]) -> list[dict[str, Value]]:
+    """One step in every run; a run whose inputs are the very ones of the first takes what that one made."""
+    first: Sequence[Value] | None = None
+    made: list[dict[str, Value]] = []
+    for scope in scopes:
+        inputs = _inputs(step, scope)
+        if first is not None and not step.graphs and all(a is b for a, b in zip(inputs, first, strict=True)):
+            outputs: dict[str, Value] = {**made[0]}
+        else:
+            outputs = _run(step, inputs, scope)
+        first = inputs if first is None else first
+        made.append(outputs)
+    if step.node.op_type == "Constant" and step.body is None:
+        return [_constant(scope, outputs) for scope, outputs in zip(scopes, made, strict=True)]
     return made
 
 
-def _function(body: Plan, inputs: list[Value], scope: Scope) -> list[Value]:
-    """A function of the file: it sees its inputs and nothing around it, nor are its constants the main graph's."""
-    names = dict.fromkeys(body.inputs)
-    values = {**names, **dict(zip(body.inputs, inputs, strict=False))}
-    closed = Machine(scope.machine.base, scope.machine.runtime, {}, scope.machine.by_reference)
-    return execute(body, values, closed)[0]
+def _constant(scope: Scope, made: Mapping[str, Value]) -> dict[str, Value]:
+    return {
+        name: scope.changed(name, value) if isinstance(value, np.ndarray) else value for name, value in made.items()
+    }
 
 
-def _by_path(step: Step, operator: str, inputs: list[Value], scope: Scope) -> Any:
+def _inner(plan: Plan, inputs: Sequence[Value], machine: Machine, outer: Scope | None) -> list[Value]:
+    """A graph inside the main one: its inputs by position, absent ones at the end as None."""
+    values = {**dict.fromkeys(plan.inputs), **dict(zip(plan.inputs, inputs, strict=False))}
+    scope = Scope(plan, values, machine, outer)
+    for step in plan.steps:
+        _settle(step, scope, _run(step, _inputs(step, scope), scope))
+    return [scope.read(name) for name in plan.outputs]
+
+
+def _settle(step: Step, scope: Scope, made: Mapping[str, Value]) -> None:
+    scope.values.update(made)
+    for name in step.drops:
+        scope.values.pop(name, None)
+
+
+def _inputs(step: Step, scope: Scope) -> list[Value]:
+    try:
+        return [scope.read(name) if name else None for name in step.node.input]
+    except (OSError, ValueError, MemoryError) as error:
+        raise Unoracled(_operator(step), f"its weights can't be read: {error}") from error
+
+
+def _operator(step: Step) -> str:
+    node = step.node
+    return node.op_type if node.domain in OWN_DOMAINS else f"{node.domain}:{node.op_type}"
+
+
+def _run(step: Step, inputs: Sequence[Value], scope: Scope) -> dict[str, Value]:
+    """One step; whatever goes wrong inside it is said of its operator."""
+    machine = scope.machine
+    try:
+        if step.body is not None:
+            # A function sees its inputs and nothing around it; its constants are not the main graph's.
+            made: Sequence[Value] = _inner(step.body, inputs, replace(machine, change={}), None)
+        else:
+            made = _settled(_by_path(step, inputs, scope))
+    except Unoracled:
+        raise
+    except MemoryError as error:
+        raise Unoracled(_operator(step), "not enough memory") from error
+    except Exception as error:  # numpy, onnx and ONNX Runtime raise many kinds
+        raise Unoracled(_operator(step), f"{type(error).__name__}: {str(error).strip()[:300]}") from error
+    return {name: value for name, value in zip(step.node.output, made, strict=False) if name}
+
+
+def _by_path(step: Step, inputs: Sequence[Value], scope: Scope) -> Any:
     """The own kernel, else ONNX Runtime's in double, else onnx's reference."""
     node = step.node
     if node.domain not in OWN_DOMAINS:
-        raise Unoracled(operator)
+        raise Unoracled(_operator(step))
 
     def run(name: str, given: Sequence[Value]) -> list[Value]:
-        plan = step.graphs[name]
-        return execute(plan, dict(zip(plan.inputs, given, strict=True)), scope.machine, scope)[0]
+        return _inner(step.graphs[name], given, scope.machine, scope)
 
     own = KERNELS.get(node.op_type)
     if own is not None:
@@ -122,7 +178,7 @@ def _by_path(step: Step, operator: str, inputs: list[Value], scope: Scope) -> An
     made = scope.machine.runtime.run(node, step.version, inputs)
     if made is not None:
         return made
-    scope.machine.by_reference.add(operator)
+    scope.machine.by_reference.add(node.op_type)
     return by_reference.run(node, step.version, inputs)
 
 

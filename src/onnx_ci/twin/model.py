@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +61,22 @@ class Twin:
         Raises:
             Unoracled: An operator has no path in float64, or fails at these inputs.
         """
-        machine = Machine(self.base, self._runtime, change or {})
+        return self.run_all(feeds, [change or {}], keep)[0]
+
+    def run_all(
+        self, feeds: Mapping[str, Value], changes: Sequence[Change], keep: Collection[str] = ()
+    ) -> list[TwinRun]:
+        """The same for several sets of changes in one pass: each weight is read once, and what is equal done once.
+
+        Raises:
+            Unoracled: As `run` does.
+        """
+        plain = Machine(self.base, self._runtime)
+        machines = [replace(plain, change=change) for change in changes]
         with np.errstate(all="ignore"):
-            outputs, kept = execute(self._plan, self._fed(feeds), machine, keep=frozenset(keep))
-        return TwinRun(dict(zip(self._plan.outputs, outputs, strict=True)), kept, sorted(machine.by_reference))
+            runs = execute(self._plan, self._fed(feeds), machines, keep=frozenset(keep))
+        names, listed = self._plan.outputs, sorted(plain.by_reference)
+        return [TwinRun(dict(zip(names, outputs, strict=True)), kept, listed) for outputs, kept in runs]
 
     def float_constants(self) -> Iterator[tuple[str, Array]]:
         """Float constants of the main graph by name, widened, one in memory at a time."""

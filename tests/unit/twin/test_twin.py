@@ -99,3 +99,11 @@ def test_inner_values_are_dropped_after_their_last_use():
     assert drops[0] == ("x",)
     assert set(drops[-1]) == {"h8", "h0"}
     np.testing.assert_array_equal(twin.run({"x": X[0]}).outputs["y"], -2 * X[0].astype(np.float64))
+
+
+def test_changes_that_go_in_step_give_what_they_give_alone():
+    twin = Twin(linear())
+    changes = [{}, {"w": lambda w: w * 2}, {"b": lambda b: b + 1}]
+    together = [run.outputs["y"] for run in twin.run_all({"x": X}, changes)]
+    for change, found in zip(changes, together, strict=True):
+        np.testing.assert_array_equal(found, twin.run({"x": X}, change=change).outputs["y"])

@@ -114,6 +114,12 @@ def swish(call: Call, x: Array) -> Array:
     return x * sigmoid(call["alpha"] * x)
 
 
+@kernel("SwiGLU")
+def swiglu(call: Call, gate: Array, x: Array) -> Array:
+    """Swish of the gate, times x."""
+    return swish(call, gate) * x
+
+
 @kernel("Softmax", "LogSoftmax")
 def softmax(call: Call, x: Array) -> Array:
     """Along one axis; before opset 13 over all axes from it on."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_ci.twin.kernels import special
 from onnx_ci.twin.registry import Call, Elsewhere, Unoracled, kernel
-from onnx_ci.twin.values import Array, is_float
+from onnx_ci.twin.values import Array
 
 _ONE: dict[str, Callable[[Array], Array]] = {
     "Abs": np.abs,
@@ -149,9 +149,3 @@ def dropout(call: Call, x: Array, ratio: Array | None = None, training: Array | 
     if training is not None and bool(np.any(training)) and drops:
         raise Unoracled("Dropout", "training mode")
     return x, np.ones(x.shape, np.bool_)
-
-
-def floats_only(*inputs: Array | None) -> None:
-    """Hands integers on."""
-    if not all(x is None or is_float(x) for x in inputs):
-        raise Elsewhere
