@@ -58,7 +58,7 @@ def run(
         artifacts = [_artifact(loaded, model, out) for model in selected if _exported(model, out)]
         with Workers(interpreter, folder=folders.root, environment=environment) as workers:
             names = [target.name for target in wanted]
-            job.verify_artifacts(artifacts, names, folders, workers, progress)
+            job.verify_artifacts(artifacts, names, folders, workers, progress, base=base)
     code = report_job.run(
         out=out,
         plan=out / plan_job.PLAN,
@@ -135,7 +135,7 @@ def verify(
         progress_for(sys.stderr, environment, total) as progress,
         Workers(interpreter, folder=folders.root, environment=environment) as workers,
     ):
-        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known))
+        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known, base))
 
 
 def calibrate(

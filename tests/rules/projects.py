@@ -8,7 +8,8 @@ An example is a folder ``<stage>/<rule>/[<which>/]`` with ``broken/`` and ``heal
   (a text that stands in the line it points to);
 - ``hooks.py``, not part of the project: ``prepare(project)`` before the export, ``tamper(artifact)`` between export and
   verify, ``tamper_golden(golden)`` once the golden is accepted;
-- ``before/`` beside the two: a project that is exported first, and whose outputs are accepted as golden.
+- ``before/`` beside the two: a project that is exported first, and whose outputs are accepted as golden; its latency is
+  the base with ``COMPARED_WITH_BEFORE = True`` in ``hooks.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from onnx_ci import lock
 from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config.load import load
-from onnx_ci.records.model import Config, LatencySpec
+from onnx_ci.records.model import Config
 from onnx_ci.records.result import Finding, Result, label
 from onnx_ci.worker import job
 from onnx_ci.worker.launch import Workers
@@ -157,7 +158,9 @@ class Stage:
             if (folder / "manifest.json").exists():
                 _call(hooks, "tamper", folder)
                 artifacts.append((Artifact(folder), config.job(model)))
-        results += [one.result for one in job.verify_artifacts(artifacts, [], folders, self.verifiers, Quiet())]
+        base = out / "before" / "artifacts" if getattr(hooks, "COMPARED_WITH_BEFORE", False) else None
+        verified = job.verify_artifacts(artifacts, [], folders, self.verifiers, Quiet(), base=base)
+        results += [one.result for one in verified]
         return Played(self.room, results)
 
     def _enter(self, project: Path) -> None:
@@ -167,7 +170,7 @@ class Stage:
 
     def _config(self) -> Config:
         config = load(self.room / "onnx-ci.toml", cwd=self.room)
-        config = replace(config, latency=LatencySpec(budget_seconds=0.05))
+        config = replace(config, latency=replace(config.latency, budget_seconds=0.05))
         return replace(config, lock=lock.read(config.lock, self.room))
 
     def _folders(self, config: Config, out: Path) -> job.Folders:

@@ -80,7 +80,7 @@ def _resolve(root: schema.Root, source: Source) -> Config:
         models=[spec for name, model in root.models.items() for spec in _artifacts(name, model, source)],
         targets=[TargetSpec(name=name, **dict(target)) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
         golden_dir=root.golden.dir,
-        latency=LatencySpec(budget_seconds=root.latency.budget_seconds),
+        latency=LatencySpec(**dict(root.latency)),
         lock=LockSpec(files=dict.fromkeys(root.lock.files, ""), drift=root.lock.drift),
     )
 

@@ -238,7 +238,9 @@ class Latency(Table):
     """How latency is measured and judged."""
 
     max_regression: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
-        default=1.1, description="How many times slower than the base is too slow.", json_schema_extra=LATER
+        default=1.1,
+        description="How many times the base's time is too slow; never less than 1.05 on one thread, 1.15 on more.",
+        examples=[1.1],
     )
     budget_seconds: v.Seconds = Field(
         default=10.0, description="How long may be spent on timing one model on one target.", examples=[10]
@@ -247,7 +249,10 @@ class Latency(Table):
         default_factory=list,
         description="Sizes to time, each with its weight in the whole.",
         examples=[[{"batch": 1, "weight": 0.8}]],
-        json_schema_extra=LATER,
+    )
+    transfers: Literal["inside", "outside"] = Field(
+        default="inside",
+        description="Whether copies of inputs and outputs to and from the device are inside the clock.",
     )
 
 

@@ -30,8 +30,14 @@ class Gathered:
     batch: Batch
 
 
-def gather(subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunCase]) -> Gathered:
-    """Makes them all, none at sizes that the captured graph does not hold for."""
+def gather(
+    subject: Subject,
+    graph: Graph,
+    example: RunCase,
+    user: Sequence[RunCase],
+    mix: Sequence[Mapping[str, float]] = (),
+) -> Gathered:
+    """Makes them all, none at sizes that the captured graph does not hold for; those of a request mix among them."""
     notes: list[str] = []
     base = example if example.dims else measure(example, subject.declared)
     allowed = promise.ranges(subject, graph)
@@ -56,7 +62,8 @@ def gather(subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunC
         make=inputs,
     )
     plans, told = scan.scan(subject, asked, _outputs(subject, graph))
-    made = [*edges, *(make(plan) for plan in plans)]
+    served = sizes.mixed(mix, limits, base.dims, [case.dims for case in (example, *user, *edges)])
+    made = [*edges, *(make(plan) for plan in (*served, *plans))]
     held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
     rows = batch.plan(subject, graph, base, limits, make, fits)
     return Gathered([*held, *rows.cases], [told], notes, rows)

@@ -142,7 +142,7 @@ class _Maker:
         return [self._exported(seen), *findings], digest, timings
 
     def _evaluate(self) -> Evaluation:
-        made = gather.gather(self._subject, self._graph, self._example, self._user)
+        made = gather.gather(self._subject, self._graph, self._example, self._user, self._request.job.latency.shapes)
         known = self._user if self._user else [self._example]
         seen = evaluate.evaluate(self._subject, self._graph, [*known, *made.cases], self._folder)
         seen.notes[:0] = made.notes

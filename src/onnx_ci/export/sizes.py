@@ -128,6 +128,29 @@ def boundaries(
     return plans, notes
 
 
+def mixed(
+    shapes: Sequence[Mapping[str, float]], ranges: Mapping[str, Range], base: Sizes, known: Sequence[Mapping[str, int]]
+) -> list[Plan]:
+    """The sizes of a request mix that no case has yet; a dim that the model lacks, or a size out of range, is left.
+
+    Args:
+        shapes: Sizes by dim, with a "weight" that is of no matter here.
+        ranges: The dims that may vary.
+        base: The example's size of every dim.
+        known: Sizes that a case exists for.
+    """
+    plans: list[Plan] = []
+    for shape in shapes:
+        wanted = {name: int(size) for name, size in shape.items() if name in ranges}
+        dims = base | wanted
+        listed = ", ".join(f"{name} {size}" for name, size in wanted.items())
+        taken = [*known, *(plan.dims for plan in plans)]
+        if all(ranges[name].holds(size) for name, size in wanted.items()) and dims not in taken:
+            name = "mix-" + "-".join(f"{name}{size}" for name, size in wanted.items())
+            plans.append(Plan(name, f"a size of the request mix: {listed}", dims))
+    return plans
+
+
 def example(dims: Mapping[str, DimSpec], taken: set[int], shapes: Shapes) -> Sizes:
     """Sizes for an example: the declared ones, else distinct, none of 0, 1 or a static size, and in range."""
     chosen = {name: dim.example for name, dim in dims.items() if dim.example is not None}

@@ -98,12 +98,17 @@ class Reexported:
 
 @record
 class VerifyRequest:
-    """What judging one artifact on one target needs. `golden` as above; `job` may be newer than the artifact's own."""
+    """What judging one artifact on one target needs. `golden` as above; `job` may be newer than the artifact's own.
+
+    Attributes:
+        base: Absolute folder of the base's artifact of this model, to compare latency with; None without one.
+    """
 
     artifact: str
     target: TargetSpec
     job: JobSpec
     golden: str | None = None
+    base: str | None = None
 
 
 @record

@@ -139,9 +139,19 @@ class TargetSpec:
 
 @record
 class LatencySpec:
-    """How long may be spent on timing one model on one target, in seconds."""
+    """How latency is measured and judged.
 
+    Attributes:
+        max_regression: How many times the base's time is too slow.
+        budget_seconds: How long may be spent on timing one model on one target.
+        shapes: The request mix: sizes by dim, each with a "weight"; empty for the example alone.
+        transfers: Whether copies to and from the device are inside the clock.
+    """
+
+    max_regression: float = 1.1
     budget_seconds: float = 10.0
+    shapes: list[dict[str, float]] = field(default_factory=list)
+    transfers: Literal["inside", "outside"] = "inside"
 
 
 @record

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.artifact.tensors import Value
 from onnx_ci.numerics import latency
 from onnx_ci.records.cases import Case
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import LatencySpec, TargetSpec
 from onnx_ci.records.result import Finding, Timing, finding
 from onnx_ci.verify.parity import feeds_for, read_inputs
 from onnx_ci.verify.session import Session
 
 _ENOUGH = 200
 _ENOUGH_SECONDS = 2.0
+Transfers = Literal["inside", "outside"]
 
 
 def pick_case(cases: Sequence[Case]) -> Case | None:
@@ -23,9 +26,9 @@ def pick_case(cases: Sequence[Case]) -> Case | None:
 
 
 def measure(
-    session: Session, artifact: Artifact, case: Case, target: TargetSpec, budget_seconds: float
+    session: Session, artifact: Artifact, case: Case, target: TargetSpec, spec: LatencySpec
 ) -> tuple[Finding, Timing]:
-    """Times single runs of a case on an open session, within a budget in seconds.
+    """Times single runs of a case on an open session, within the budget.
 
     Raises:
         ArtifactError: The case can't be read.
@@ -33,31 +36,48 @@ def measure(
     """
     feeds, _ = feeds_for(session, read_inputs(artifact, case))
     session.run(feeds)
-    run = session.runner(feeds)
-    budget = min(budget_seconds, _ENOUGH_SECONDS)
+    run, transfers = runner(session, feeds, spec.transfers)
+    budget = min(spec.budget_seconds, _ENOUGH_SECONDS)
     warmup = 1 + latency.warm_up(run, budget)
     samples = latency.sample(run, budget, most=_ENOUGH)
-    found = latency.percentiles(samples)
-    timing = Timing(
-        runner="onnxruntime",
+    taken = timing("onnxruntime", case, samples, target, warmup, transfers)
+    threads = "1 thread" if target.threads == 1 else f"{target.threads} threads"
+    at = f" ({', '.join(f'{name}={size}' for name, size in case.dims.items())})" if case.dims else ""
+    message = (
+        f"ONNX Runtime takes {taken.p50_ms:.4g} ms for {case.name}{at}: p50 of {len(samples)} runs after {warmup} to "
+        f"warm up, p90 {taken.p90_ms:.4g}, p99 {taken.p99_ms:.4g}; {threads}, copies to the device {transfers}"
+    )
+    if transfers != spec.transfers:
+        message += ", since these inputs can't be left on the device"
+    return finding("latency.measured", "pass", case.name, message), taken
+
+
+def runner(
+    session: Session, feeds: Mapping[str, Value], transfers: Transfers
+) -> tuple[Callable[[], object], Transfers]:
+    """One run as a call, and where its copies are: inside the clock too where inputs can't be left on the device."""
+    bound = session.bound_runner(feeds) if transfers == "outside" else None
+    return (bound, "outside") if bound is not None else (session.runner(feeds), "inside")
+
+
+def timing(
+    name: str, case: Case, samples_ms: Sequence[float], target: TargetSpec, warmup: int, transfers: Transfers
+) -> Timing:
+    """The record of one runner's samples on one case."""
+    found = latency.percentiles(samples_ms)
+    return Timing(
+        runner=name,
         case=case.name,
         dims=case.dims,
         provider=target.provider,
         threads=target.threads,
         warmup=warmup,
-        samples_ms=[round(sample, 6) for sample in samples],
+        samples_ms=[round(sample, 6) for sample in samples_ms],
         p50_ms=found.p50,
         p90_ms=found.p90,
         p99_ms=found.p99,
-        transfers="inside",
+        transfers=transfers,
     )
-    threads = "1 thread" if target.threads == 1 else f"{target.threads} threads"
-    at = f" ({', '.join(f'{name}={size}' for name, size in case.dims.items())})" if case.dims else ""
-    message = (
-        f"ONNX Runtime takes {found.p50:.4g} ms for {case.name}{at}: p50 of {len(samples)} runs after {warmup} to "
-        f"warm up, p90 {found.p90:.4g}, p99 {found.p99:.4g}; {threads}, copies to the device inside"
-    )
-    return finding("latency.measured", "pass", case.name, message), timing
 
 
 def refused(reasons: Sequence[str]) -> Finding:

@@ -35,6 +35,7 @@ from onnx_ci.verify import (
     places,
     profile,
     refusal,
+    regression,
     shapes,
     signature,
     structure,
@@ -260,13 +261,30 @@ def _latency(job: _Job) -> None:
             job.findings.append(bench.refused(reasons))
             return
         try:
-            budget = job.request.job.latency.budget_seconds
-            found, timing = bench.measure(job.session, job.artifact, case, job.target, budget)
+            found, timing = bench.measure(job.session, job.artifact, case, job.target, job.request.job.latency)
         except (RuntimeFault, OnnxCiError) as error:
             job.findings.append(bench.refused([f"{case.name} does not run: {error}"]))
             return
         job.findings.append(found)
         job.timings.append(timing)
+        _against_base(job)
+
+
+def _against_base(job: _Job) -> None:
+    if job.request.base is None or job.cases is None or job.contract is None:
+        return
+    found, timings = regression.judge(
+        job.artifact,
+        job.contract,
+        Artifact(Path(job.request.base)),
+        job.cases.cases,
+        job.target,
+        job.request.job.latency,
+        graph.origins_by_node(job.source_map),
+        lambda model, profile: _open(job, model=model, profile=profile),
+    )
+    job.findings += found
+    job.timings += timings
 
 
 def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
@@ -285,10 +303,11 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
         job.findings.append(parity.judge_unoptimized(runs, verdict, job.spec, today()))
 
 
-def _open(job: _Job, *, optimized: bool = True, profile: Path | None = None) -> Session:
+def _open(job: _Job, *, model: Path | None = None, optimized: bool = True, profile: Path | None = None) -> Session:
     # Libraries of operators are named relative to the project's root, which is where the worker runs.
     custom_ops = [Path(path).resolve() for path in job.request.job.model.custom_ops]
-    return open_session(job.artifact.model, job.target, custom_ops=custom_ops, optimized=optimized, profile=profile)
+    model = model or job.artifact.model
+    return open_session(model, job.target, custom_ops=custom_ops, optimized=optimized, profile=profile)
 
 
 def _read(job: _Job, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:

@@ -1,13 +1,40 @@
-"""What part of the time some nodes take, from ONNX Runtime's profile: for attribution, never for latency."""
+"""What nodes take, from ONNX Runtime's profile: for attribution, never for latency."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onnx_ci.verify.session import PlacedNode
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCost:
+    """A node as it ran after the runtime's optimization; the mean over the later half of the runs."""
+
+    name: str
+    op: str
+    provider: str
+    microseconds: float
+
+
+def costs(profile: Path) -> list[NodeCost]:
+    """Every node that ran, the slowest first; empty when the profile holds no run."""
+    events, runs = _read(profile)
+    spent: dict[tuple[str, str, str], float] = {}
+    for event in events:
+        if event.get("cat") != "Node" or not _name(event):
+            continue
+        start, end = _span(event)
+        if any(first <= start <= last for first, last in runs):
+            given = event.get("args", {})
+            key = (_name(event), str(given.get("op_name", "")), str(given.get("provider", "")))
+            spent[key] = spent.get(key, 0.0) + end - start
+    found = [NodeCost(*key, microseconds=total / len(runs)) for key, total in spent.items()]
+    return sorted(found, key=lambda one: -one.microseconds)
 
 
 def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> float | None:
@@ -19,9 +46,7 @@ def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> fl
     Returns:
         None when the profile holds no run.
     """
-    events = [event for event in json.loads(profile.read_text(encoding="utf-8")) if isinstance(event, dict)]
-    runs = sorted(_span(event) for event in events if event.get("name") == "model_run")
-    runs = runs[len(runs) // 2 :]
+    events, runs = _read(profile)
     total = sum(end - start for start, end in runs)
     if total <= 0:
         return None
@@ -37,6 +62,13 @@ def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> fl
         if (named or nameless) and any(first <= start <= last for first, last in runs):
             strayed += end - start
     return strayed / total
+
+
+def _read(profile: Path) -> tuple[list[dict[str, Any]], list[tuple[float, float]]]:
+    """All events, and the spans of the later half of the runs."""
+    events = [event for event in json.loads(profile.read_text(encoding="utf-8")) if isinstance(event, dict)]
+    runs = sorted(_span(event) for event in events if event.get("name") == "model_run")
+    return events, runs[len(runs) // 2 :]
 
 
 def _span(event: dict[str, Any]) -> tuple[float, float]:

@@ -24,6 +24,8 @@ Level = Literal["disabled", "basic", "extended", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """How far ONNX Runtime optimizes a graph; "all" is what it does unless told otherwise."""
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
+_DEVICES = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
+"""Where inputs and outputs are bound; a provider that is not named takes them from the host."""
 _QUIET = 4  # fatal only: what ONNX Runtime would print comes back as an exception anyway
 FaultKind = Literal[
     "no-kernel", "no-operator", "not-a-model", "bad-graph", "bad-feed", "file", "memory", "device", "library", "crash"
@@ -74,6 +76,31 @@ class Session:
             return lambda: self.run(feeds)
         handle, outputs, ready = self._handle, self.outputs, dict(feeds)
         return lambda: handle.run(outputs, ready)
+
+    def bound_runner(self, feeds: Mapping[str, Value]) -> Callable[[], object] | None:
+        """The same with inputs and outputs left on the device, synchronized at its end; None where they can't be
+        bound: strings, sequences, bfloat16.
+        """
+        arrays = {name: value for name, value in feeds.items() if isinstance(value, np.ndarray)}
+        if self._has_bfloat16 or len(arrays) < len(feeds) or any(one.dtype.kind in "OUS" for one in arrays.values()):
+            return None
+        handle, device = self._handle, _DEVICES.get(self.asked, "cpu")
+        try:
+            binding = handle.io_binding()
+            for name, array in arrays.items():
+                value = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), device, 0)
+                binding.bind_ortvalue_input(name, value)
+            for name in self.outputs:
+                binding.bind_output(name, device)
+            handle.run_with_iobinding(binding)
+        except Exception as error:
+            raise classify(error) from error
+
+        def run() -> None:
+            handle.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+
+        return run
 
     def close(self) -> None:
         """Lets go of the runtime's copy of the weights; nothing works afterwards."""

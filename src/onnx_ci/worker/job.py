@@ -112,6 +112,7 @@ def verify_artifacts(
     workers: Workers,
     progress: Progress,
     known: Mapping[str, Sequence[Finding]] | None = None,
+    base: Path | None = None,
 ) -> list[Outcome]:
     """Judges each artifact on each target that its config names, or on those of `targets` only.
 
@@ -122,18 +123,20 @@ def verify_artifacts(
         workers: In the user's interpreter.
         progress: Told of each leg.
         known: What was found of an artifact before, by its label.
+        base: The base's artifacts, to compare latency with.
     """
     outcomes = []
     for artifact, job in artifacts:
         name = label(job.model.name, job.model.variant)
         for target in (target for target in job.targets if not targets or target.name in targets):
             progress.begin(f"{name}: verify on {target.name}")
-            stored = folders.golden / name
+            stored, before = folders.golden / name, (base / name) if base else None
             request = VerifyRequest(
                 artifact=str(artifact.folder.resolve()),
                 target=target,
                 job=job,
                 golden=str(stored.resolve()) if stored.is_dir() else None,
+                base=str(before.resolve()) if before and before.is_dir() else None,
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
             more = (known or {}).get(name, ())

@@ -10,7 +10,7 @@ from onnx_ci.config.problems import ConfigError
 from onnx_ci.config.source import locate, read
 from onnx_ci.errors import ExitCode, UsageError
 from onnx_ci.records import codec
-from onnx_ci.records.model import Config, DimSpec, JobSpec, TargetSpec, Tolerance
+from onnx_ci.records.model import Config, DimSpec, JobSpec, LatencySpec, TargetSpec, Tolerance
 
 WHOLE = """
 [models.classifier]
@@ -63,7 +63,10 @@ required = false
 [golden]
 dir = "golden/reviewed"
 [latency]
+max_regression = 1.25
 budget_seconds = 10
+shapes = [{ batch = 1, weight = 0.8 }, { batch = 8, weight = 0.2 }]
+transfers = "outside"
 [lock]
 files = ["requirements.lock"]
 drift = "warn"
@@ -101,7 +104,12 @@ def test_each_key_arrives(project):
         required=False,
     )
     assert config.golden_dir == "golden/reviewed"
-    assert config.latency.budget_seconds == 10.0
+    assert config.latency == LatencySpec(
+        max_regression=1.25,
+        budget_seconds=10.0,
+        shapes=[{"batch": 1, "weight": 0.8}, {"batch": 8, "weight": 0.2}],
+        transfers="outside",
+    )
     assert (config.lock.files, config.lock.drift) == ({"requirements.lock": ""}, "warn")
 
 

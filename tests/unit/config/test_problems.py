@@ -61,8 +61,6 @@ def test_the_error_shows_file_line_path_and_hint(project):
     ("path", "text"),
     [
         ("models.m.end_to_end", f"{SHORT}[[models.m.end_to_end]]\nnonsense = 3"),
-        ("latency.max_regression", f"{SHORT}[latency]\nmax_regression = 1.1"),
-        ("latency.shapes", f"{SHORT}[latency]\nshapes = [{{ batch = 1, weight = 0.8 }}]"),
     ],
 )
 def test_a_key_whose_part_is_not_built_is_refused_with_exactly_that(problems, path, text):

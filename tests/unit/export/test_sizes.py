@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnx_ci.export.sizes import MOST_BYTES, MOST_CASES, Range, boundaries, example
+from onnx_ci.export.sizes import MOST_BYTES, MOST_CASES, Range, boundaries, example, mixed
 from onnx_ci.records.model import DimSpec
 
 IMAGE = {"images": ["batch", 3, "height", "width"]}
@@ -199,3 +201,21 @@ def test_an_example_is_well_above_a_large_minimum():
     chosen = example(dims, set(), {name: [1, name] for name in dims})
     assert chosen == {"samples": 801, "t": 33, "open": 10001, "close": 500, "step": 160, "only": 40}
     assert example({"t": DimSpec(min=16, max=512)}, {33}, {"x": [1, "t"]}) == {"t": 34}
+
+
+class TestMixed:
+    RANGES: ClassVar = {"batch": Range(1, 8, 1, 2), "width": Range(32, None, 16, 64)}
+    BASE: ClassVar = {"batch": 2, "width": 64, "fixed": 7}
+
+    def test_each_size_that_no_case_has(self) -> None:
+        shapes = [{"batch": 1, "weight": 0.8}, {"batch": 8, "width": 128, "weight": 0.2}]
+        plans = mixed(shapes, self.RANGES, self.BASE, [self.BASE | {"batch": 1}])
+        assert [(plan.name, plan.dims) for plan in plans] == [
+            ("mix-batch8-width128", {"batch": 8, "width": 128, "fixed": 7})
+        ]
+        assert plans[0].why == "a size of the request mix: batch 8, width 128"
+
+    def test_none_twice_and_none_out_of_range_or_off_the_multiple(self) -> None:
+        shapes = [{"batch": 4}, {"batch": 4}, {"batch": 9}, {"width": 72}, {"depth": 3}, {"weight": 1.0}]
+        plans = mixed(shapes, self.RANGES, self.BASE, [self.BASE])
+        assert [plan.dims["batch"] for plan in plans] == [4]

@@ -1,0 +1,3 @@
+"""Its time is compared with that of what was there before."""
+
+COMPARED_WITH_BEFORE = True
