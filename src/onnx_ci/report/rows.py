@@ -36,12 +36,16 @@ class Latency:
         runtime: ONNX Runtime, in milliseconds; None where it was not timed.
         eager: PyTorch eager on the same machine under the same conditions, in milliseconds; None where there is none.
         paired: Whether both were measured in one process in interleaved pairs, so that their ratio means something.
+        base: How many times the base's time it takes, from interleaved pairs; None where there was no base to time.
+        settled: Whether that could be told from what is allowed.
     """
 
     case: str
     runtime: float | None
     eager: float | None
     paired: bool
+    base: float | None = None
+    settled: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,11 +205,20 @@ def _latency(result: Result, export: Result | None) -> Latency | None:
     runtime = _first(result.latency, lambda timing: timing.runner == "onnxruntime")
     eager = _first(result.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
     if eager or result.target == EXPORT_TARGET or runtime is None:
-        return _pair(runtime, eager, paired=runtime is not None and eager is not None)
+        return _against_base(_pair(runtime, eager, paired=runtime is not None and eager is not None), result)
     elsewhere = None
     if export and runtime.provider == _CPU and same_machine(result.environment, export.environment):
         elsewhere = _first(export.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
-    return _pair(runtime, elsewhere, paired=False)
+    return _against_base(_pair(runtime, elsewhere, paired=False), result)
+
+
+def _against_base(found: Latency | None, result: Result) -> Latency | None:
+    """With the ratio that the comparison with the base found; results come from outside, so it may be anything."""
+    for one in result.findings:
+        ratio = one.data.get("ratio")
+        if found and one.rule == "latency.regression" and isinstance(ratio, float) and 0 < ratio < math.inf:
+            return replace(found, base=ratio, settled=one.status != "warn")
+    return found
 
 
 def _pair(runtime: Timing | None, eager: Timing | None, *, paired: bool) -> Latency | None:

@@ -16,7 +16,7 @@ HEADERS = ("Model", "Target", "Verdict", "Parity", "Golden", "Latency", "Artifac
 LEGEND = (
     "<sub>Parity: relative L2 error against PyTorch in float64, and what it may be. "
     "Latency: median of ONNX Runtime; PyTorch eager where it ran on the same machine, "
-    "× where both were timed in interleaved pairs.</sub>"
+    "× where both were timed in interleaved pairs, as with the base (? where its interval spans the limit).</sub>"
 )
 
 
@@ -66,7 +66,10 @@ def latency(found: Latency | None) -> tuple[str, str]:
     beside = f"PyTorch{NBSP}{milliseconds(found.eager)}" if found.eager is not None else ""
     if found.paired and found.eager and found.runtime:
         beside += f",{NBSP}{times(found.eager / found.runtime)}"
-    return milliseconds(found.runtime), beside
+    base = f"{times(found.base)}{NBSP}the{NBSP}base" if found.base is not None else ""
+    if base and not found.settled:
+        base += "?"
+    return milliseconds(found.runtime), ", ".join(part for part in (base, beside) if part)
 
 
 def _cells(row: Row) -> list[str]:

@@ -6,6 +6,7 @@ from tests.fakes.results import GPU_MACHINE, MACHINE, figures, finding, healthy,
 from onnx_ci.records.report import Leg, Plan
 from onnx_ci.report.merge import merge
 from onnx_ci.report.rows import Latency, rows, same_machine, verdict
+from onnx_ci.report.table import latency
 
 
 def only(results, target="cpu", plan=None):
@@ -59,6 +60,23 @@ def test_eager_stands_beside_the_runtime_only_on_the_same_machine():
     assert only([export, cpu], "export").latency == Latency(case="example", runtime=1.01, eager=2.0, paired=True)
     elsewhere = replace(cpu, environment=replace(MACHINE, cpu="another"))
     assert only([export, elsewhere]).latency == Latency(case="example", runtime=1.0, eager=None, paired=False)
+
+
+@pytest.mark.parametrize(
+    ("status", "ratio", "shown"),
+    [
+        ("pass", 1.021, "1.02×\xa0the\xa0base"),
+        ("fail", 2.08, "2.08×\xa0the\xa0base"),
+        ("warn", 1.1, "1.10×\xa0the\xa0base?"),
+        ("skip", None, ""),
+        ("pass", float("nan"), ""),
+        ("pass", "a lot", ""),
+    ],
+)
+def test_the_ratio_to_the_base_stands_below_the_time(status, ratio, shown):
+    told = finding("latency.regression", status, "", "", data={"ratio": ratio})
+    measured = only([result("m", "cpu", [told], latency=[timing("onnxruntime", 1.0)])]).latency
+    assert latency(measured) == ("1.00\xa0ms", shown)
 
 
 @pytest.mark.parametrize("more", [{"threads": 2}, {"case": "large"}, {"provider": "CUDAExecutionProvider"}])
