@@ -33,10 +33,10 @@ def meant(value: float) -> float:
     root of one (1/√3), which is how scales are computed.
     """
     narrow = np.float32(value)
-    if not math.isfinite(value) or float(narrow) != value:
+    if not math.isfinite(value) or value.is_integer() or float(narrow) != value:
         return value
     shortest = float(str(narrow))
-    if len(f"{abs(shortest):e}".rstrip("0")) == 0 or _digits(shortest) <= _EXACT_DIGITS:
+    if _digits(shortest) <= _EXACT_DIGITS:
         return shortest
     for named in _NAMED:
         if np.float32(named) == abs(narrow):
@@ -52,8 +52,7 @@ def meant(value: float) -> float:
 
 
 def _digits(value: float) -> int:
-    mantissa = repr(abs(value)).partition("e")[0].replace(".", "").strip("0")
-    return len(mantissa)
+    return len(repr(abs(value)).partition("e")[0].replace(".", "").strip("0"))
 
 
 def _fraction(value: float, narrow: np.float32 | None) -> float | None:
