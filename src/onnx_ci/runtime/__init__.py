@@ -1,4 +1,4 @@
-"""What a service imports: the check of its inputs against the contract, and the choice among a model's variants.
+"""What a service imports: the check of its inputs against the contract, its session, and the choice of a variant.
 
 Importing it costs numpy and a few milliseconds; ONNX Runtime is imported when the first session is opened.
 """
@@ -12,13 +12,30 @@ from onnx_ci.runtime.validator import Validator, load_contract, validate
 
 if TYPE_CHECKING:
     from onnx_ci.runtime.router import NoVariantError, Router
+    from onnx_ci.runtime.session import ServingSession, SessionRefusedError, open_session
 
-__all__ = ["ContractError", "NoVariantError", "Problem", "Router", "Validator", "load_contract", "validate"]
+__all__ = [
+    "ContractError",
+    "NoVariantError",
+    "Problem",
+    "Router",
+    "ServingSession",
+    "SessionRefusedError",
+    "Validator",
+    "load_contract",
+    "open_session",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Router", "NoVariantError"):  # reading artifacts takes as long to import as all the rest
+    # Reading artifacts takes as long to import as all the rest.
+    if name in ("Router", "NoVariantError"):
         from onnx_ci.runtime import router
 
         return getattr(router, name)
+    if name in ("ServingSession", "SessionRefusedError", "open_session"):
+        from onnx_ci.runtime import session
+
+        return getattr(session, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import Any
 from onnx_ci.artifact import layout, variants
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.records.variants import Variant
+from onnx_ci.runtime import session
 from onnx_ci.runtime.overlap import taken_by_both
 from onnx_ci.runtime.problems import ContractError, Problem
 from onnx_ci.runtime.validator import Validator, load_contract
@@ -111,9 +112,9 @@ class Router:
             NoVariantError: No variant takes them.
             ArtifactError: The variant's files are not those that were exported, or don't open.
         """
-        session = self.session(self.pick(inputs))
-        names = list(outputs) if outputs is not None else [item.name for item in session.get_outputs()]
-        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+        opened = self.session(self.pick(inputs))
+        names = list(outputs) if outputs is not None else [item.name for item in opened.get_outputs()]
+        return dict(zip(names, opened.run(names, dict(inputs)), strict=True))
 
     def session(self, variant: str) -> Any:
         """The variant's onnxruntime.InferenceSession, opened by the first who asks; the others wait for it.
@@ -121,38 +122,21 @@ class Router:
         Raises:
             ArtifactError: The variant's files are not those that were exported, or don't open.
         """
-        session = self._sessions.get(variant)
-        if session is None:
+        opened = self._sessions.get(variant)
+        if opened is None:
             with self._locks[variant]:
-                session = self._sessions.get(variant)
-                if session is None:
-                    self._sessions[variant] = session = self._open(variant)
-        return session
+                opened = self._sessions.get(variant)
+                if opened is None:
+                    self._sessions[variant] = opened = self._open(variant)
+        return opened
 
     def _open(self, variant: str) -> Any:
-        import onnxruntime  # the first session pays for it, not the import of this module
-
-        artifact = self._artifacts[variant]
-        _check_files(artifact, self._variants[variant])
-        wanted = [one if isinstance(one, str) else one[0] for one in self._providers]
-        absent = [name for name in wanted if name not in onnxruntime.get_available_providers()]
-        if absent:
-            there = ", ".join(onnxruntime.get_available_providers())
-            raise ArtifactError(
-                f"ONNX Runtime here has no {', '.join(absent)}",
-                where=str(artifact.folder),
-                hint=f"It has {there}. The package onnxruntime-gpu has those for NVIDIA's devices.",
-            )
-        options = self._options if self._options is not None else onnxruntime.SessionOptions()
-        # Without enable_fallback=0 a provider that fails is replaced by the CPU.
-        session = onnxruntime.InferenceSession(
-            str(artifact.model), options, providers=self._providers, enable_fallback=0
-        )
-        active = session.get_providers()
-        if any(name not in active for name in wanted):
-            message = f"asked for {', '.join(wanted)}, active are {', '.join(active)}"
-            raise ArtifactError(message, where=str(artifact.folder))
-        return session
+        artifact, listed = self._artifacts[variant], self._variants[variant]
+        if artifact.digest() != listed.artifact:
+            message = f"{layout.MANIFEST} is not the one that the list of variants names"
+            raise ArtifactError(message, where=str(artifact.folder), hint=session.WHOLE)
+        session.check_files(artifact)
+        return session.open_file(artifact, self._providers, self._options)
 
 
 def _list_of(path: Path, model: str) -> Path:
@@ -209,23 +193,3 @@ def _common(problems: Mapping[str, Sequence[Problem]], inputs: object) -> list[P
         return found
     came = ", ".join(f"{name} {list(getattr(value, 'shape', []))}" for name, value in inputs.items())
     return [Problem(input="", axis=None, message=f"no variant has these sizes: {came}")]
-
-
-def _check_files(artifact: Artifact, listed: Variant) -> None:
-    """The model and its weights are the exported ones; a service need not carry the cases along."""
-    hint = "Copy the artifact's folder again, as a whole."
-    if artifact.digest() != listed.artifact:
-        message = f"{layout.MANIFEST} is not the one that the list of variants names"
-        raise ArtifactError(message, where=str(artifact.folder), hint=hint)
-    entries = artifact.manifest()
-    if layout.MODEL not in entries:
-        raise ArtifactError(f"{layout.MANIFEST} names no {layout.MODEL}", where=str(artifact.folder), hint=hint)
-    for name in (layout.MODEL, layout.DATA):
-        path = artifact.folder / name
-        if name not in entries and not path.exists():
-            continue
-        entry = entries.get(name)
-        same = path.is_file() and not path.is_symlink() and entry is not None and path.stat().st_size == entry.size
-        if entry is None or not same or layout.sha256(path) != entry.sha256:
-            message = f"{name} is {'not the exported one' if path.exists() else 'missing'}"
-            raise ArtifactError(message, where=str(artifact.folder), hint=hint)

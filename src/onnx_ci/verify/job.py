@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import onnx
 
-from onnx_ci.artifact import layout
+from onnx_ci.artifact import dataflow, graph, layout
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.machine import describe, today
 from onnx_ci.errors import OnnxCiError
@@ -27,9 +27,7 @@ from onnx_ci.verify import (
     batch,
     bench,
     calibrated,
-    dataflow,
     golden,
-    graph,
     parity,
     placement,
     places,

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import onnx
 
-from onnx_ci.artifact import layout
+from onnx_ci.artifact import graph, layout
 from onnx_ci.records.result import Finding, finding
-from onnx_ci.verify import graph
 
 _STACK = re.compile(r'File "[^"]+", line \d+|^\s*/?\S+\.py\(\d+\): ', re.MULTILINE)
 _BEFORE = r"(?:^|[\s\"'(=:]|file://)"  # an address of the web is no path: its slashes are two, or follow a name

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onnx_ci.artifact import graph
 from onnx_ci.records.model import ModelSpec
 from onnx_ci.records.result import Finding
 from onnx_ci.records.source_map import Origin, SourceMap
-from onnx_ci.verify import graph
 
 _STAGES = ("contract", "parity", "golden")
 _NODE = re.compile(r"[Nn]ame:? ?'([^']+)'")

@@ -12,11 +12,11 @@ from typing import Any
 
 import onnx
 
-from onnx_ci.artifact import layout, safety
+from onnx_ci.artifact import graph, layout, safety
 from onnx_ci.records.contract import Contract, TensorContract
 from onnx_ci.records.model import InputSpec, ModelSpec
 from onnx_ci.records.result import Finding, finding
-from onnx_ci.verify import dims, graph
+from onnx_ci.verify import dims
 from onnx_ci.verify.dims import Judged, Signature, Tensor
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import onnx
 
-from onnx_ci.artifact import layout, safety
+from onnx_ci.artifact import graph, layout, safety
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import SourceMap
-from onnx_ci.verify import graph, leaks
+from onnx_ci.verify import leaks
 from onnx_ci.verify.session import RuntimeFault
 
 _SHOWN = 5

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_ci.artifact import dataflow
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.source_map import Origin
-from onnx_ci.verify import dataflow, placement, profile
+from onnx_ci.verify import placement, profile
 from onnx_ci.verify.session import CPU as CPU_NAME
 from onnx_ci.verify.session import PlacedNode, open_session
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
-from onnx_ci.verify import graph
-from onnx_ci.verify.graph import ValueType
+from onnx_ci.artifact import graph
+from onnx_ci.artifact.graph import ValueType
 
 _FROM_SHAPES = {"Shape", "Size"}
 _FEW = 16
