@@ -14,6 +14,7 @@ from onnx_ci.numerics.comparison import CaseComparison, OutputComparison
 from onnx_ci.numerics.dtypes import Value, arrays_of, finite, float_dtype, real_parts, widen
 from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.layers import compare_outputs
+from onnx_ci.numerics.ties import Pairs
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 
@@ -32,6 +33,7 @@ def compare_case(
     *,
     again: Mapping[str, Value] | None = None,
     unit: float = 1.0,
+    inner: Mapping[str, Pairs] | None = None,
 ) -> CaseComparison:
     """Compares the outputs of one case, by name.
 
@@ -44,10 +46,11 @@ def compare_case(
         again: From a second run of the same session; the worse of the two is kept, output by output.
         unit: The largest magnitude among the case's inputs (`largest_magnitude`); it scales the floors of outputs
             that are zero but for rounding.
+        inner: By exact output, the scores inside the graph that it was chosen by.
     """
     problem = _names_problem(list(expected), list(actual))
     shared = [name for name in expected if name in actual]
-    first = compare_outputs(shared, expected, actual, oracle or {}, _context(case, oracle, spec, unit))
+    first = compare_outputs(shared, expected, actual, oracle or {}, _context(case, oracle, spec, unit, inner))
     if again is None:
         return CaseComparison(case=case, outputs=first, names=problem)
     if list(again) != list(actual):
@@ -56,7 +59,7 @@ def compare_case(
     changed = {name for name in shared if not same_bits(actual[name], again[name])}
     if not changed:
         return CaseComparison(case=case, outputs=first, names=problem)
-    second = compare_outputs(shared, expected, again, oracle or {}, _context(case, oracle, spec, unit))
+    second = compare_outputs(shared, expected, again, oracle or {}, _context(case, oracle, spec, unit, inner))
     outputs = [item for name in shared for item in _worse(name, first, second, name in changed)]
     return CaseComparison(case=case, outputs=outputs, names=problem)
 
@@ -89,9 +92,16 @@ def same_bits(left: Value, right: Value) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def _context(case: Case, oracle: Mapping[str, Value] | None, spec: ParitySpec, unit: float) -> CaseContext:
+def _context(
+    case: Case,
+    oracle: Mapping[str, Value] | None,
+    spec: ParitySpec,
+    unit: float,
+    inner: Mapping[str, Pairs] | None,
+) -> CaseContext:
     why = case.unoracled or ("no oracle was stored" if oracle is None else "")
-    return CaseContext(spec=spec, unit=unit, no_oracle=why, unsure=frozenset(case.nondeterministic))
+    unsure = frozenset(case.nondeterministic)
+    return CaseContext(spec=spec, unit=unit, no_oracle=why, unsure=unsure, inner=inner or {})
 
 
 def _names_problem(expected: list[str], actual: list[str]) -> str:

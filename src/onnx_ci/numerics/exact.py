@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,7 @@ class CaseContext:
         no_oracle: Why the case has no oracle; empty when it has one.
         unsure: Outputs of PyTorch that differ when it is called twice.
         scores: The float outputs, for explaining flips.
+        inner: By exact output, the scores inside the graph that it was chosen by.
         flips: Explained flips found so far: what an index chose there is not compared.
     """
 
@@ -28,10 +30,11 @@ class CaseContext:
     no_oracle: str
     unsure: frozenset[str]
     scores: dict[str, ties.ScorePair] = field(default_factory=dict)
+    inner: Mapping[str, ties.Pairs] = field(default_factory=dict)
     flips: list[Mask] = field(default_factory=list)
 
 
-def compare_exact(want: Array, got: Array, oracle: Array | None, context: CaseContext) -> ExactFigures:
+def compare_exact(base: str, want: Array, got: Array, oracle: Array | None, context: CaseContext) -> ExactFigures:
     """Compares integers, booleans and strings; explained flips are remembered in the context."""
     if is_string(want.dtype):
         want, got = _text(want), _text(got)
@@ -42,7 +45,7 @@ def compare_exact(want: Array, got: Array, oracle: Array | None, context: CaseCo
     if oracle is not None and not is_string(want.dtype):
         context.flips.append(np.asarray(integers(oracle) != want, np.bool_))
     if bool(differ.any()) and context.spec.ties == "explain" and not is_string(want.dtype):
-        found = ties.explain(want, got, oracle, context.scores)
+        found = ties.explain(want, got, oracle, {**context.scores, **context.inner.get(base, {})})
         explained = found.places
         context.flips.append(explained)
         if explained.any():

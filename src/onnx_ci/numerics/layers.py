@@ -90,7 +90,7 @@ def _compare(output: str, base: str, want: Value, got: Value, truth: Value, cont
         return result(fault=fault)
     oracle = truth if isinstance(truth, np.ndarray) and truth.shape == want.shape else None
     if not _is_float(want):
-        return result(exact=compare_exact(want, got, oracle, context))
+        return result(exact=compare_exact(base, want, got, oracle, context))
     nans = int(np.isnan(real_parts(want)).sum())
     fault = nonfinite_fault(want, got, oracle)
     if fault:

@@ -1,13 +1,14 @@
 """Integer and boolean outputs that flip where the scores they come from tie: found, explained, counted.
 
-A flip is healthy where two candidates lie closer together than the measured error of the scores: then the numbers
-can't say which of them is first, on this machine or another. The scores must be an output of the same model, and
-PyTorch's own indices must pick the best of them: that is what makes them the scores.
+A flip is healthy where two candidates lie closer together than twice the measured error of the scores: then the numbers
+can't say which of them is first, on this machine or another. The scores are an output of the same model, or an inner
+value that the choosing node reads; and PyTorch's own indices must pick the best of them: that makes them the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -19,12 +20,26 @@ _LAST_PLACES = 8  # a score may be off by so many units in the last place withou
 _ROUND_NUMBERS = tuple(step / 20 for step in range(-20, 21))
 
 
+Rule = Literal["any", "order", "zero"]
+
+
 @record
 class ScorePair:
-    """A float output of the same case: PyTorch's and the target's values of one shape."""
+    """Scores of the same case, of one shape: what they should be and what the target makes of them.
+
+    Attributes:
+        expected: PyTorch's; of an inner value, the twin's.
+        rule: How they choose: "any" for the best of a row, or a round threshold; "order" for suppression, which keeps
+            some of them, best first; "zero" for the difference of two values that are compared.
+    """
 
     expected: Array
     actual: Array
+    rule: Rule = "any"
+
+
+Pairs = dict[str, ScorePair]
+"""By the name that messages call them."""
 
 
 @record
@@ -88,12 +103,16 @@ def _score_error(pair: ScorePair) -> float:
 
 def _distance(expected: Array, actual: Array, pair: ScorePair, limit: float) -> Floats | None:
     """How far apart the two candidates are at each place, by PyTorch's scores; None when these are not its scores."""
+    if pair.rule == "zero":
+        return _from_threshold(expected != 0, pair, limit, (0.0,)) if _is_mask(expected) else None
     if expected.dtype == np.bool_:
-        return _from_threshold(expected, actual, pair, limit)
+        return _from_threshold(expected, pair, limit, _ROUND_NUMBERS)
     if not np.issubdtype(integers(expected).dtype, np.integer):
         return None
     want, got = integers(expected).astype(np.int64), integers(actual).astype(np.int64)
     scores = widen(pair.expected)
+    if pair.rule == "order":
+        return _in_order(scores, want, got, limit)
     for axis, rows, want_rows, got_rows in _layouts(scores, want, got):
         if _picks_the_best(rows, want_rows, limit):
             apart = _candidates_apart(rows, want_rows, got_rows)
@@ -157,15 +176,51 @@ def _ranks_apart(values: Floats, want: Array, got: Array) -> Floats:
     return np.where(alone | (not ordered), np.inf, np.nan_to_num(apart, nan=np.inf))
 
 
-def _from_threshold(expected: Array, actual: Array, pair: ScorePair, limit: float) -> Floats | None:
-    """Distance of each score from the threshold that splits a mask, where a round number does.
+def _in_order(scores: Floats, want: Array, got: Array, limit: float) -> Floats | None:
+    """Distance between the boxes at one place in two lists of kept ones: of one batch and class, best first.
 
-    Only round numbers are tried: between any two scores lies some threshold, so that a free one would explain all.
+    Args:
+        scores: ``[batch, class, box]``.
+        want: Rows of (batch, class, box); or boxes alone, where there is one batch and one class.
+        got: Likewise.
+        limit: By how much PyTorch's own order may be off; where it is by more, these are not its scores.
+    """
+    if scores.ndim != 3 or not want.size:
+        return None
+    if want.ndim == 1 and scores.shape[:2] == (1, 1):
+        rows, others = (np.stack([0 * boxes, 0 * boxes, boxes], axis=-1) for boxes in (want, got))
+        apart = _in_order(scores, rows, others, limit)
+        return None if apart is None else apart[:, 2]
+    if want.ndim != 2 or want.shape[1] != 3:
+        return None
+    inside = [np.asarray(((rows >= 0) & (rows < scores.shape)).all(axis=1)) for rows in (want, got)]
+    if not bool(inside[0].all()):
+        return None
+    picked, there = (
+        scores[tuple(np.where(ok[:, None], rows, 0).T)] for ok, rows in zip(inside, (want, got), strict=True)
+    )
+    same_list = (want[1:, :2] == want[:-1, :2]).all(axis=1)
+    if bool((same_list & (picked[1:] - picked[:-1] > limit)).any()):
+        return None
+    comparable = inside[1] & (want[:, :2] == got[:, :2]).all(axis=1)
+    apart = np.where(comparable, np.nan_to_num(np.abs(picked - there), nan=np.inf), np.inf)
+    return np.repeat(apart[:, None], 3, axis=1)
+
+
+def _is_mask(array: Array) -> bool:
+    return array.dtype == np.bool_ or (array.dtype.kind in "iu" and bool(((array == 0) | (array == 1)).all()))
+
+
+def _from_threshold(expected: Mask, pair: ScorePair, limit: float, thresholds: Sequence[float]) -> Floats | None:
+    """Distance of each score from the threshold that splits a mask, where one of those given does.
+
+    Of an output's scores only round numbers are tried: between any two lies some threshold, so that a free one would
+    explain all.
     """
     if pair.expected.shape != expected.shape or not expected.size:
         return None
     scores, best = widen(pair.expected), None
-    for threshold in _ROUND_NUMBERS:
+    for threshold in thresholds:
         for sign in (1.0, -1.0):
             side = sign * (scores - threshold)
             if bool((np.where(expected, side, -side) >= -limit).all()):

@@ -97,7 +97,8 @@ def _exact_hint(item: OutputComparison) -> str:
     if item.unsure:
         return "PyTorch's own output changes from call to call: seed it, or take the randomness out of forward."
     return (
-        "If it flips where scores tie, return the scores as an output too: then the margin is measured and explained."
+        "Flips are explained at ties of scores that are an output, or that an argmax, top-k, NMS or comparison reads; "
+        "if it is chosen in another way, return the scores as an output too."
     )
 
 

@@ -26,15 +26,14 @@ from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import Calibrated, CalibrateRequest
 from onnx_ci.records.model import ParitySpec, TargetSpec
 from onnx_ci.verify import calibrated, placement, structure
-from onnx_ci.verify.parity import run_cases
+from onnx_ci.verify.opener import Opener
+from onnx_ci.verify.parity import CaseRuns, run_cases
 from onnx_ci.verify.session import (
     LEVELS,
     Level,
     RuntimeFault,
-    Session,
     available_providers,
     known_providers,
-    open_session,
 )
 
 _HINT = "See what `onnx-ci verify` says of it."
@@ -79,8 +78,9 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
     seen = _Seen()
     for run in _runs(environment.cores):
         progress(run.name)
+        opener = Opener(artifact, replace(target, threads=run.threads), request.job.model.custom_ops)
         try:
-            session = _open(artifact, request, run)
+            session = opener.open(optimized=run.level)
         except RuntimeFault as fault:
             if run.level == LEVELS[-1]:
                 raise OnnxCiError(
@@ -90,8 +90,9 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
         active = placement.active(target, session.active, session.provider_options())
         if active.status != "pass":
             return Calibrated(absent=active.message)
-        _take(seen, run, session, artifact, cases, spec)
+        ran = run_cases(session, artifact, cases, spec, inner=opener.inner(optimized=run.level))
         session.close()
+        _take(seen, run, ran, spec)
     manual = request.job.model.parity.outputs
     observed = {name: value for name, value in seen.observed.items() if name not in seen.refused and name not in manual}
     return Calibrated(
@@ -121,16 +122,7 @@ def _runs(cores: int) -> Iterator[_Run]:
         yield _Run(LEVELS[-1], cores)
 
 
-def _open(artifact: Artifact, request: CalibrateRequest, run: _Run) -> Session:
-    custom_ops = [Path(path).resolve() for path in request.job.model.custom_ops]
-    target = replace(request.target, threads=run.threads)
-    return open_session(artifact.model, target, custom_ops=custom_ops, optimized=run.level)
-
-
-def _take(
-    seen: _Seen, run: _Run, session: Session, artifact: Artifact, cases: Sequence[Case], spec: ParitySpec
-) -> None:
-    ran = run_cases(session, artifact, cases, spec)
+def _take(seen: _Seen, run: _Run, ran: CaseRuns, spec: ParitySpec) -> None:
     if ran.not_told:
         name, why = ran.not_told[0]
         raise OnnxCiError(f"nothing is known of case {name}: {why}", hint=_HINT)

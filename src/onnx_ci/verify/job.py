@@ -40,6 +40,7 @@ from onnx_ci.verify import (
     untested,
     validated,
 )
+from onnx_ci.verify.opener import Opener
 from onnx_ci.verify.session import (
     CPU,
     PlacedNode,
@@ -47,7 +48,6 @@ from onnx_ci.verify.session import (
     Session,
     available_providers,
     known_providers,
-    open_session,
 )
 from onnx_ci.verify.stages import Stages
 
@@ -77,6 +77,10 @@ class _Job:
     @property
     def target(self) -> TargetSpec:
         return self.request.target
+
+    @property
+    def opener(self) -> Opener:
+        return Opener(self.artifact, self.target, self.request.job.model.custom_ops)
 
     @property
     def name(self) -> str:
@@ -146,7 +150,7 @@ def _structure(job: _Job, packages: dict[str, str]) -> None:
             job.skip("structure.load", job.blocked)
             return
         try:
-            session = _open(job)
+            session = job.opener.open()
         except RuntimeFault as fault:
             job.findings += structure.settle(found.open_questions, opened=False)
             job.findings.append(structure.not_opened(fault, job.target.provider, job.model, job.source_map))
@@ -183,7 +187,7 @@ def _parity(job: _Job, environment: Environment) -> parity.Verdict | None:
             job.skip("parity.run", job.blocked or f"{layout.CASES} can't be read")
             return None
         job.spec, told = calibrated.apply(job.spec, job.target, job.contract, environment)
-        runs = parity.run_cases(job.session, job.artifact, job.cases.cases, job.spec)
+        runs = parity.run_cases(job.session, job.artifact, job.cases.cases, job.spec, inner=job.opener.inner())
         verdict = parity.judge(runs, job.cases.cases, job.spec, today())
         job.findings += [*told, *verdict.findings]
         job.figures = verdict.figures
@@ -239,7 +243,7 @@ def _share(job: _Job, strays: list[PlacedNode]) -> float | None:
         return None
     try:
         with tempfile.TemporaryDirectory(prefix="onnx-ci-profile-") as folder:
-            session = _open(job, profile=Path(folder) / "run")
+            session = job.opener.open(profile=Path(folder) / "run")
             feeds, _ = parity.feeds_for(session, parity.read_inputs(job.artifact, case))
             for _ in range(_PROFILED_RUNS):
                 session.run(feeds)
@@ -279,7 +283,7 @@ def _against_base(job: _Job) -> None:
         job.target,
         job.request.job.latency,
         graph.origins_by_node(job.source_map),
-        lambda model, profile: _open(job, model=model, profile=profile),
+        lambda model, profile: job.opener.open(model=model, profile=profile),
     )
     job.findings += found
     job.timings += timings
@@ -291,21 +295,15 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
         return
     with job.stages.run("parity", shown="unoptimized"):
         try:
-            session = _open(job, optimized=False)
+            session = job.opener.open(optimized=False)
         except RuntimeFault as fault:
             message = f"the unoptimized graph does not open: {fault.message}"
             job.findings.append(finding("parity.unoptimized", "warn", "", message))
             return
-        runs = parity.run_cases(session, job.artifact, job.cases.cases, job.spec, twice=False)
+        inner = job.opener.inner(optimized=False)
+        runs = parity.run_cases(session, job.artifact, job.cases.cases, job.spec, inner=inner, twice=False)
         session.close()
         job.findings.append(parity.judge_unoptimized(runs, verdict, job.spec, today()))
-
-
-def _open(job: _Job, *, model: Path | None = None, optimized: bool = True, profile: Path | None = None) -> Session:
-    # Libraries of operators are named relative to the project's root, which is where the worker runs.
-    custom_ops = [Path(path).resolve() for path in job.request.job.model.custom_ops]
-    model = model or job.artifact.model
-    return open_session(model, job.target, custom_ops=custom_ops, optimized=optimized, profile=profile)
 
 
 def _read(job: _Job, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:

@@ -14,6 +14,7 @@ from onnx_ci.numerics.parity import CaseComparison
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, OutputFigures, finding
+from onnx_ci.verify.scores import InnerScores
 from onnx_ci.verify.session import RuntimeFault, Session
 
 _SHOWN = 3
@@ -52,15 +53,30 @@ def read_inputs(artifact: Artifact, case: Case) -> dict[str, Value]:
 
 
 def run_cases(
-    session: Session, artifact: Artifact, cases: Sequence[Case], spec: ParitySpec, *, twice: bool = True
+    session: Session,
+    artifact: Artifact,
+    cases: Sequence[Case],
+    spec: ParitySpec,
+    *,
+    inner: InnerScores | None = None,
+    twice: bool = True,
 ) -> CaseRuns:
-    """Runs and compares every case that PyTorch could run; a second run shows whether the bits stay."""
+    """Runs and compares every case that PyTorch could run.
+
+    Args:
+        session: On the target.
+        artifact: Where the cases lie.
+        cases: To run.
+        spec: How outputs are judged.
+        inner: Scores inside the graph, for exact outputs that flip.
+        twice: Whether a second run shows if the bits stay.
+    """
     runs = CaseRuns()
     for case in cases:
         if case.refused:
             continue
         try:
-            runs.comparisons.append(_compare(session, artifact, case, spec, runs.unused, twice=twice))
+            runs.comparisons.append(_compare(session, artifact, case, spec, runs.unused, inner, twice=twice))
         except ArtifactError as error:
             runs.not_told.append((case.name, str(error).replace(f"{artifact.folder}{os.sep}", "")))
         except RuntimeFault as fault:
@@ -68,11 +84,20 @@ def run_cases(
                 runs.not_told.append((case.name, f"not enough memory: {fault.message}"))
             else:
                 runs.comparisons.append(parity.not_run(case, fault.message))
+    if inner is not None:
+        inner.close()
     return runs
 
 
 def _compare(
-    session: Session, artifact: Artifact, case: Case, spec: ParitySpec, unused: dict[str, None], *, twice: bool
+    session: Session,
+    artifact: Artifact,
+    case: Case,
+    spec: ParitySpec,
+    unused: dict[str, None],
+    inner: InnerScores | None,
+    *,
+    twice: bool,
 ) -> CaseComparison:
     folder = artifact.case_folder(case.index)
     inputs = read_inputs(artifact, case)
@@ -85,7 +110,20 @@ def _compare(
     actual = session.run(feeds)
     again = session.run(feeds) if twice else None
     unit = parity.largest_magnitude(inputs)
-    return parity.compare_case(case, expected, actual, oracle, spec, again=again, unit=unit)
+    compared = parity.compare_case(case, expected, actual, oracle, spec, again=again, unit=unit)
+    flipped = _flipped(compared)
+    if inner is None or spec.ties == "exact" or not flipped:
+        return compared
+    scores = inner.of(flipped, feeds)
+    if any(scores.values()):
+        compared = parity.compare_case(case, expected, actual, oracle, spec, again=again, unit=unit, inner=scores)
+    inner.give_up(_flipped(compared))
+    return compared
+
+
+def _flipped(compared: CaseComparison) -> list[str]:
+    """Exact outputs with differences that nothing explains yet."""
+    return list(dict.fromkeys(one.base for one in compared.outputs if one.exact is not None and one.exact.differ))
 
 
 class Answers:

@@ -26,6 +26,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _DEVICES = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 """Where inputs and outputs are bound; a provider that is not named takes them from the host."""
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _QUIET = 4  # fatal only: what ONNX Runtime would print comes back as an exception anyway
 FaultKind = Literal[
     "no-kernel", "no-operator", "not-a-model", "bad-graph", "bad-feed", "file", "memory", "device", "library", "crash"
@@ -173,21 +174,23 @@ def known_providers() -> list[str]:
 
 
 def open_session(
-    model: Path,
+    model: Path | bytes,
     target: TargetSpec,
     *,
     custom_ops: Sequence[Path] = (),
     optimized: bool | Level = True,
     profile: Path | None = None,
+    data: Path | None = None,
 ) -> Session:
     """Opens a file on a target. That the provider is active afterwards is for the caller to check.
 
     Args:
-        model: Absolute path, since ONNX Runtime resolves external data against it.
+        model: Absolute path, since ONNX Runtime resolves external data against it; or a changed copy as bytes.
         target: The provider, its options and its threads.
         custom_ops: Libraries of operators to register.
         optimized: False leaves the graph as it is in the file; a level by its name goes that far.
         profile: Start of the path of a profile to write.
+        data: Of a model that is given as bytes, the folder of the data beside it.
 
     Raises:
         RuntimeFault: It can't be opened.
@@ -202,6 +205,8 @@ def open_session(
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
+    if data is not None:
+        options.add_session_config_entry(_DATA_FOLDER, str(data))
     if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
         options.add_session_config_entry(_RECORD_PLACEMENT, "1")
     if "CUDA" in target.provider or "Tensorrt" in target.provider:
@@ -216,7 +221,8 @@ def open_session(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a provider that is not there: judged by what is active
             # Without enable_fallback=0 a provider that fails is replaced by the CPU, with a banner on stdout.
-            handle = onnxruntime.InferenceSession(str(model), options, providers=providers, enable_fallback=0)
+            source = model if isinstance(model, bytes) else str(model)
+            handle = onnxruntime.InferenceSession(source, options, providers=providers, enable_fallback=0)
     except Exception as error:
         raise classify(error) from error
     return Session(handle, asked=target.provider)
