@@ -31,7 +31,8 @@ class Opener:
 
         Args:
             model: Another one in its place.
-            optimized: As of `open_session`, and `profile`.
+            optimized: As of `open_session`.
+            profile: Likewise.
 
         Raises:
             RuntimeFault: It can't be opened.
