@@ -56,7 +56,7 @@ def run(
         with _exporters(interpreter, folders, environment, selected) as workers:
             exported = job.export_models(loaded, selected, folders, workers, progress)
         artifacts = [_artifact(loaded, model, out) for model in selected if _exported(model, out)]
-        with Workers(interpreter, folder=folders.root, environment=environment) as workers:
+        with _judges(interpreter, folders, environment) as workers:
             names = [target.name for target in wanted]
             job.verify_artifacts(artifacts, names, folders, workers, progress, base=base)
     code = report_job.run(
@@ -133,7 +133,7 @@ def verify(
     interpreter = find_python(python, environment, job.VERIFY_MODULES)
     with (
         progress_for(sys.stderr, environment, total) as progress,
-        Workers(interpreter, folder=folders.root, environment=environment) as workers,
+        _judges(interpreter, folders, environment) as workers,
     ):
         return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known, base))
 
@@ -197,7 +197,7 @@ def golden_check(
         folders.prepare()
         with (
             progress_for(sys.stderr, environment, len(here)) as progress,
-            Workers(interpreter, folder=folders.root, environment=environment) as workers,
+            _judges(interpreter, folders, environment) as workers,
         ):
             outcomes = job.verify_artifacts(here, [], folders, workers, progress)
     for outcome in outcomes:
@@ -269,6 +269,10 @@ def _folders(config: Config, out: Path) -> job.Folders:
 def _exporters(interpreter: Path, folders: job.Folders, environment: Environ, models: Sequence[ModelSpec]) -> Workers:
     preload = ["torch", "warm"] if len(models) > 1 else ["torch"]
     return Workers(interpreter, folder=folders.root, environment=environment, preload=preload)
+
+
+def _judges(interpreter: Path, folders: job.Folders, environment: Environ) -> Workers:
+    return Workers(interpreter, folder=folders.root, environment=environment, preload=["verify"])
 
 
 def _exported(model: ModelSpec, out: Path) -> bool:

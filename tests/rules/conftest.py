@@ -18,6 +18,6 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     room = tmp_path_factory.mktemp("project")
     with (
         Workers(Path(sys.executable), folder=room, environment=os.environ, preload=["torch", "warm"]) as exporters,
-        Workers(Path(sys.executable), folder=room, environment=os.environ) as verifiers,
+        Workers(Path(sys.executable), folder=room, environment=os.environ, preload=["verify"]) as verifiers,
     ):
         yield Stage(room, exporters, verifiers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.metadata
 import os
 import platform
@@ -51,6 +52,7 @@ def system() -> str:
     return "-".join(filter(None, (platform.system(), platform.machine(), library)))
 
 
+@functools.cache  # a server reads them once for all of its workers
 def packages() -> dict[str, str]:
     """Version of every installed distribution by normalized name; the first on the path is the one imported."""
     found: dict[str, str] = {}

@@ -65,6 +65,31 @@ def deferral() -> dict[str, Any]:
     return {name: True}
 
 
+@contextlib.contextmanager
+def parsed_once() -> Iterator[None]:
+    """Inside, onnxscript parses the source of each translation once a process, not once an export: a quarter of one."""
+    try:
+        owner: Any = importlib.import_module("onnxscript").values.TracedOnnxFunction
+        parse = owner.function_ir.fget
+    except (ImportError, AttributeError):
+        yield
+        return
+
+    def function_ir(self: Any) -> Any:
+        if self.func not in _PARSED:
+            _PARSED[self.func] = parse(self)
+        return _PARSED[self.func]
+
+    owner.function_ir = property(function_ir)
+    try:
+        yield
+    finally:
+        owner.function_ir = property(parse)
+
+
+_PARSED: dict[Any, Any] = {}
+
+
 def forget_recurrent_dispatch() -> None:
     """Clears what the dispatcher remembers of gru and lstm: a second capture would freeze their time axis."""
     packets: list[Any] = [torch.ops.aten.gru, torch.ops.aten.lstm]

@@ -35,7 +35,7 @@ def translate(captured: Captured, options: Options, symbols: Mapping[str, str]) 
         Exception: Whatever the exporter raised.
     """
     given: dict[str, Any] = {"opset_version": options.opset, **options.handed_on}
-    with quiet(private.REGISTRY_LOGGER, logging.ERROR), _without_constants(captured.program):
+    with quiet(private.REGISTRY_LOGGER, logging.ERROR), private.parsed_once(), _without_constants(captured.program):
         done: Any = captured.onnx_program or torch.onnx.export(
             captured.program, (), dynamo=True, optimize=False, verbose=False, **given
         )

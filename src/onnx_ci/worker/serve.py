@@ -7,6 +7,8 @@ request at a time, since what is timed must not run beside other work. When stdi
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import select
@@ -33,13 +35,16 @@ def main(arguments: list[str]) -> None:
     """Serves until stdin closes; with "once", performs a single request in this very process (where there is no fork).
 
     Args:
-        arguments: Any of "torch" (import torch and the exporter up front), "warm" (export a tiny module once), "once".
+        arguments: Any of "torch" (import torch up front), "warm" (export a tiny module once, and import what an export
+            needs), "verify" (import what judging needs), "once".
     """
     events = os.dup(1)
     os.dup2(2, 1)
     try:
         if "torch" in arguments:
             _preload(warm="warm" in arguments)
+        if "verify" in arguments:
+            _import("onnx_ci.verify.job", "onnxruntime")
     except ImportError as error:
         _write(events, _raised(0, error))
         return
@@ -71,11 +76,24 @@ def _preload(*, warm: bool) -> None:
         return
     import torch.onnx
 
+    from onnx_ci.export import private
+
     try:
-        # Fills the operator registry and the exporter's lazy imports: 0.8 s that each worker then has for nothing.
-        torch.onnx.export(torch.nn.Linear(2, 2).eval(), (torch.ones(1, 2),), dynamo=True, verbose=False)
+        # Fills the operator registry and the exporter's lazy imports: 0.8 s that each worker then has for nothing,
+        # and 0.3 s of each export.
+        with private.parsed_once():
+            torch.onnx.export(torch.nn.Linear(2, 2).eval(), (torch.ones(1, 2),), dynamo=True, verbose=False)
     except Exception:  # an exporter that can't do this will say so about the user's model, with its cause
         traceback.print_exc()
+    _import("onnx_ci.export.job", "onnx_ci.export.second", "onnxruntime")
+
+
+def _import(*names: str) -> None:
+    """Imports for all workers at once what each would import again; what is missing, the worker that needs it tells."""
+    with contextlib.suppress(Exception):
+        for name in names:
+            importlib.import_module(name)
+        importlib.import_module("onnx_ci.artifact.machine").packages()
 
 
 def _serve(request: Request, events: int) -> None:

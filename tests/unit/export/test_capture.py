@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from onnxscript import FLOAT
+from onnxscript import opset18 as op
 from torch import nn
 from torch.export import Dim
 
@@ -223,6 +225,21 @@ def test_a_private_name_that_is_gone_is_missed(monkeypatch):
     strategies = importlib.import_module("torch.onnx._internal.exporter._capture_strategies")
     monkeypatch.delattr(strategies, "_patch_dynamic_shape_rnn_decompositions")
     assert "_patch_dynamic_shape_rnn_decompositions" in private.missing_name()
+
+
+def test_a_translation_is_parsed_once_and_only_inside():
+    from onnxscript import values
+
+    def add(self: FLOAT, other: FLOAT) -> FLOAT:
+        return op.Add(self, other)
+
+    translation = values.TracedOnnxFunction(values.Opset("here", 1), add)
+    before = vars(values.TracedOnnxFunction)["function_ir"].fget
+    with private.parsed_once():
+        first = translation.function_ir
+        assert translation.function_ir is first
+        assert first.name == "add"
+    assert vars(values.TracedOnnxFunction)["function_ir"].fget is before
 
 
 def test_the_public_call_captures_and_translates():
