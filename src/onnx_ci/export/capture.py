@@ -19,6 +19,7 @@ from onnx_ci.export.quiet import quiet
 from onnx_ci.export.types import Call
 
 _MOST_REFINEMENTS = 8
+_NO_ADVICE = "Cannot create Dim"
 Shapes = Any
 """What torch.export takes as dynamic_shapes: a tree of the arguments' form with a Dim an axis."""
 
@@ -91,6 +92,12 @@ def _capture_refining(module: torch.nn.Module, call: Call, shapes: Shapes, log: 
             shapes, rounds = refined, rounds + 1
             log.violations.append(said)
             private.forget_recurrent_dispatch()
+        except AssertionError as error:
+            # torch trips over its own advice where sizes are padded to a multiple and viewed; of hints it gives none
+            if not str(error).startswith(_NO_ADVICE) or (hinted := _map_dims(_hint, shapes)) == shapes:
+                raise
+            shapes = hinted
+            private.forget_recurrent_dispatch()
         else:
             return Captured(program, "own+refined" if rounds else "own", strict)
 
@@ -119,6 +126,13 @@ def _refine(message: str, shapes: Shapes, declared: Shapes) -> Shapes:
         )
 
     return _map_dims(within, torch.export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes(message, shapes))
+
+
+def _hint(dim: Any) -> Any:
+    """The same range as a hint instead of a promise: torch then looks for no better name of it."""
+    if type(dim) is not torch.export.Dim:
+        return dim
+    return torch.export.Dim.DYNAMIC(min=_finite(dim.min), max=_finite(dim.max))
 
 
 def _dims(shapes: Shapes) -> list[Any]:

@@ -221,6 +221,20 @@ def test_the_guard_logger_is_heard_and_left_as_it_was():
     assert (logger.level, logger.propagate, list(logger.handlers)) == before
 
 
+def test_where_torch_trips_over_its_advice_the_declared_range_is_captured_all_the_same():
+    class Blocks(nn.Module):
+        def forward(self, x):
+            x = nn.functional.pad(x, (0, -x.shape[-1] % 4))
+            return x.reshape(3, x.shape[-1] // 4, 4).amax(-1)
+
+    log = GuardLog()
+    tree = {"x": {1: Dim("n", min=4, max=14)}}
+    captured = capture.capture(Blocks(), Call((torch.ones(3, 14),), {}), tree, log, PLACES)
+    (held,) = captured.program.range_constraints.values()
+    assert (held.lower, held.upper) == (4, 14)
+    assert log.violations == []
+
+
 def test_a_private_name_that_is_gone_is_missed(monkeypatch):
     strategies = importlib.import_module("torch.onnx._internal.exporter._capture_strategies")
     monkeypatch.delattr(strategies, "_patch_dynamic_shape_rnn_decompositions")
