@@ -138,7 +138,7 @@ def summary(seed: int, judged: list[Row]) -> int:
     print(f"\nseed {seed}: {count} modules, {passed / count:.1%} let through, {1 - passed / count:.1%} failed")
     kinds = Counter(row["truth"] for row in judged).most_common()
     print("truth:", ", ".join(f"{kind} {number}" for kind, number in kinds))
-    print(f"misses {misses}, false alarms {alarms}")
+    print(f"misses {misses}, false alarms {alarms}:", *(row["number"] for row in judged if row["miss"] or row["alarm"]))
     print(f"seconds a module: median {statistics.median(row['seconds'] for row in judged):.2f}")
     versions = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}, Python {platform.python_version()}"
     print(f"{versions}, {platform.platform()}")
