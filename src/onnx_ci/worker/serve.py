@@ -68,9 +68,15 @@ def main(arguments: list[str]) -> None:
         pending += more
 
 
+_own_threads = 1
+"""torch's in this process before the server took one: what a script of the user's would have."""
+
+
 def _preload(*, warm: bool) -> None:
+    global _own_threads
     import torch
 
+    _own_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     if not warm:
         return
@@ -213,6 +219,8 @@ def _work(request: Request, events: int) -> None:
         _write(events, Event(id=request.id, kind="progress", stage=stage))
 
     try:
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(_own_threads)  # the server, which has one, is behind us
         payload = _perform(request, progress)
         _write(events, Event(id=request.id, kind="result", payload=payload))
     except BaseException as error:  # SystemExit from user code is an answer too
