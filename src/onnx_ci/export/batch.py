@@ -13,7 +13,7 @@ from onnx_ci.export import arguments, arrays, sizes
 from onnx_ci.export.sizes import Fits, Plan, Range
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
-from onnx_ci.export.types import Declared, NamedInputs, Outputs, RunCase
+from onnx_ci.export.types import Declared, NamedInputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.records.cases import BatchIdentity, Case
@@ -95,7 +95,8 @@ def plan(
     one, two, permuted = [
         _rows(subject, whole, dim, list(rows_of), name, why) for name, (rows_of, why) in taken.items()
     ]
-    identity = _try(subject, graph, dim, [whole, one, two, permuted], order)
+    whole, one, two, permuted = tried_cases = [_called(subject, case) for case in (whole, one, two, permuted)]
+    identity = _try(graph, dim, tried_cases, order)
     if not identity.split and not identity.permutes:
         return Batch(identity=identity)
     cases = [whole, one, two, permuted] if new else [one, two, permuted]
@@ -139,8 +140,8 @@ def _rows(subject: Subject, whole: RunCase, dim: str, rows: list[int], name: str
     return RunCase(name, "boundary", why, inputs, whole.dims | {dim: len(rows)})
 
 
-def _try(subject: Subject, graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> BatchIdentity:
-    given = [_call(subject, case) for case in cases]
+def _try(graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> BatchIdentity:
+    given = [case.given for case in cases if case.given is not None]
     failed = next((one.error for one in given if one.error), "")
     if failed:
         said = f"PyTorch does not take the rows apart ({failed.splitlines()[0][:120]})"
@@ -164,9 +165,13 @@ def _try(subject: Subject, graph: Graph, dim: str, cases: list[RunCase], order: 
     return BatchIdentity(dim=dim, order=order, split=split, permutes=permutes, not_held=not_held)
 
 
-def _call(subject: Subject, case: RunCase) -> Outputs:
+def _called(subject: Subject, case: RunCase) -> RunCase:
+    """The case with what the module gives for it."""
+    if case.given is not None:
+        return case
     with preserved(subject.module):
-        return arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
+        given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
+    return replace(case, given=given)
 
 
 def _apart(one: torch.Tensor, other: torch.Tensor) -> str:

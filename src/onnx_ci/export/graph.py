@@ -9,9 +9,10 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
+from torch.export import ExportedProgram
 
 from onnx_ci.errors import OnnxCiError
-from onnx_ci.export import capture, dimtree, guards, naming, private, program, shapes, source, stops, traced
+from onnx_ci.export import canonical, capture, dimtree, guards, naming, private, program, shapes, source, stops, traced
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
@@ -28,11 +29,31 @@ Timed = Callable[[str], Any]
 """Enters a stage of the job, as a context manager."""
 
 
-def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
-    """Exports in memory; a list of findings says why where that stops."""
+class SameProgram(BaseException):
+    """The program is the known one, and would give its graph; past the exporter, which wraps each Exception."""
+
+
+def build(subject: Subject, timed: Timed, known: str = "") -> Graph | list[Finding]:
+    """Exports in memory; a list of findings says why where that stops.
+
+    Args:
+        subject: What is exported.
+        timed: Where the stages are timed.
+        known: Digest of the program of a graph that is known already; "" for none.
+
+    Raises:
+        SameProgram: The program is the known one.
+    """
     log = GuardLog()
     step: stops.Step = "tracing" if subject.options.exporter == "torchscript" else "capture"
     captured: Captured | None = None
+    seen: list[ExportedProgram] = []
+
+    def look(made: ExportedProgram) -> None:
+        if known.startswith("decomposed") and canonical.decomposed(made, _labels(subject)) == known:
+            raise SameProgram
+        seen.append(made)
+
     try:
         if subject.options.exporter == "torchscript":
             with timed("capture"):
@@ -40,13 +61,20 @@ def build(subject: Subject, timed: Timed) -> Graph | list[Finding]:
             return _finish_traced(subject, model, names)
         with timed("capture"):
             captured = _capture(subject, log)
+            if known.startswith("captured") and canonical.captured(captured.program, _labels(subject)) == known:
+                raise SameProgram
             reading = shapes.read(captured.program, subject.leaves, subject.declared, log, subject.where)
+            assumed = private.assumptions(captured.program)
         step = "translation"
         with timed("translate"):
             symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
             with listen(log, subject.places):  # decomposing assumes more of the sizes
-                model = program.translate(captured, subject.options, symbols)
-        return _finish_captured(subject, captured, model, reading, log)
+                model = program.translate(captured, subject.options, symbols, look)
+        built = _finish_captured(subject, captured, model, reading, log)
+        if known or not seen or not subject.weights:
+            return built  # nobody will ask for its digest
+        with timed("digest"):
+            return replace(built, program=_program(subject, captured.program, seen[0], assumed))
     except torch.cuda.OutOfMemoryError:
         raise
     except Exception as error:
@@ -84,6 +112,20 @@ def _unrefined(subject: Subject, log: GuardLog) -> Finding:
         file=place.file if place else None,
         line=place.line if place and place.file else None,
     )
+
+
+def _program(
+    subject: Subject, captured: ExportedProgram, made: ExportedProgram, assumed: private.Assumptions | None
+) -> str:
+    """The digest to compare another export by: of the captured program, if decomposing it assumed nothing new."""
+    if assumed is not None and assumed == private.assumptions(captured):
+        return canonical.captured(captured, _labels(subject))
+    return canonical.decomposed(made, _labels(subject))
+
+
+def _labels(subject: Subject) -> list[str]:
+    """What names and orders the edges of the graph, beside the program itself."""
+    return [*(leaf.path for leaf in subject.tensors), "", *subject.eager.keys]
 
 
 def _capture(subject: Subject, log: GuardLog) -> Captured:

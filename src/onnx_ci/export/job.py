@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from onnx_ci.artifact import layout, machine
@@ -142,13 +143,18 @@ class _Maker:
         return [self._exported(seen), *findings], digest, timings
 
     def _evaluate(self) -> Evaluation:
-        made = gather.gather(self._subject, self._graph, self._example, self._user, self._request.job.latency.shapes)
-        known = self._user if self._user else [self._example]
+        example, user = self._known(self._example), [self._known(case) for case in self._user]
+        made = gather.gather(self._subject, self._graph, example, user, self._request.job.latency.shapes)
+        known = user or [example]
         seen = evaluate.evaluate(self._subject, self._graph, [*known, *made.cases], self._folder)
         seen.notes[:0] = made.notes
         seen.findings += made.findings
         seen.batch = made.batch.resolved(seen.cases)
         return seen
+
+    def _known(self, case: RunCase) -> RunCase:
+        """The case with what the module gave for it, if it is the export's own."""
+        return replace(case, given=self._subject.eager) if case.inputs is self._subject.example else case
 
     def _judge_graph(self) -> list[Finding]:
         return [
@@ -190,7 +196,9 @@ class _Maker:
         return finding(
             "export.exported", "pass", "",
             f"{count} nodes, opset {opset}, IR version {self._graph.model.ir_version}, {len(seen.cases)} cases",
-            data={"strategy": how, "nodes": count, "weights": self._subject.weights},
+            data={
+                "strategy": how, "nodes": count, "weights": self._subject.weights, "program": self._graph.program,
+            },
         )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ DYNAMO_LOGGER = "torch._guards"
 """Dumps stacks when a strict capture fails; the error itself is raised."""
 REGISTRY_LOGGER = "torch.onnx._internal.exporter._registration"
 """Says at each export that torchvision is not installed."""
+_TRANSLATION = ("torch.onnx._internal.exporter._core", "_exported_program_to_onnx_program")
+"""What the exporter calls with the program that it has decomposed."""
 _STRATEGIES = "torch.onnx._internal.exporter._capture_strategies"
 
 
@@ -106,6 +109,57 @@ def deferred_asserts(program: torch.export.ExportedProgram) -> list[Any]:
     if env is None:
         return []
     return [known.expr for asserts in getattr(env, "deferred_runtime_asserts", {}).values() for known in asserts]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What a program takes for granted of its sizes.
+
+    Attributes:
+        conditions: Guards, deferred asserts and symbols that were found equal to something, as sympy expressions.
+        ranges: For each FX symbol its range.
+    """
+
+    conditions: tuple[Any, ...] = ()
+    ranges: Mapping[Any, Any] = field(default_factory=dict)
+
+
+def assumptions(program: torch.export.ExportedProgram) -> Assumptions | None:
+    """What is assumed of the program's sizes by now; None where this torch does not tell."""
+    env = next(iter(_shape_environments(program)), None)
+    if env is None:
+        return Assumptions()
+    try:
+        equal = importlib.import_module("sympy").Eq
+        replaced = [equal(symbol, value, evaluate=False) for symbol, value in env.replacements.items()]
+        guards = [guard.expr for guard in env.guards]
+        return Assumptions((*guards, *deferred_asserts(program), *replaced), dict(env.var_to_range))
+    except (ImportError, AttributeError):
+        return None
+
+
+@contextlib.contextmanager
+def before_translation(look: Callable[[torch.export.ExportedProgram], None]) -> Iterator[None]:
+    """Shows each program that is about to be translated, decomposed; a BaseException of `look` ends the export there.
+
+    A torch that lacks the name shows nothing.
+    """
+    try:
+        module: Any = importlib.import_module(_TRANSLATION[0])
+        translate = getattr(module, _TRANSLATION[1])
+    except (ImportError, AttributeError):
+        yield
+        return
+
+    def shown(program: torch.export.ExportedProgram, *args: Any, **kwargs: Any) -> Any:
+        look(program)
+        return translate(program, *args, **kwargs)
+
+    setattr(module, _TRANSLATION[1], shown)
+    try:
+        yield
+    finally:
+        setattr(module, _TRANSLATION[1], translate)
 
 
 def dynamo_frames() -> list[tuple[str, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,12 @@ from onnx_ci.export.options import Options
 from onnx_ci.export.quiet import quiet
 from onnx_ci.export.types import Call
 
+Look = Callable[[torch.export.ExportedProgram], None]
 
-def translate(captured: Captured, options: Options, symbols: Mapping[str, str]) -> ir.Model:
+
+def translate(
+    captured: Captured, options: Options, symbols: Mapping[str, str], look: Look = lambda _: None
+) -> ir.Model:
     """Decomposes, translates and optimizes a captured program.
 
     Names are not handed to the exporter: it gives an input that is also an output one name twice, and drops the names
@@ -30,12 +34,18 @@ def translate(captured: Captured, options: Options, symbols: Mapping[str, str]) 
         captured: By `capture`.
         options: How to export.
         symbols: The declared dim name of each FX symbol.
+        look: Sees the decomposed program before it is translated, unless the capture was the public call's.
 
     Raises:
         Exception: Whatever the exporter raised.
     """
     given: dict[str, Any] = {"opset_version": options.opset, **options.handed_on}
-    with quiet(private.REGISTRY_LOGGER, logging.ERROR), private.parsed_once(), _without_constants(captured.program):
+    with (
+        quiet(private.REGISTRY_LOGGER, logging.ERROR),
+        private.parsed_once(),
+        _without_constants(captured.program),
+        private.before_translation(look),
+    ):
         done: Any = captured.onnx_program or torch.onnx.export(
             captured.program, (), dynamo=True, optimize=False, verbose=False, **given
         )

@@ -34,7 +34,7 @@ def call(subject: Subject, case: RunCase) -> Called:
     if case.redrawn is None or not (first.given.error or _masked_out(subject, first)):
         return first
     for at in range(REDRAWS):
-        other = _call(subject, replace(case, inputs=case.redrawn(at)))
+        other = _call(subject, replace(case, inputs=case.redrawn(at), given=None))
         if not other.given.error and not _masked_out(subject, other):
             return replace(other, findings=_refused(case, first.given.error)) if first.given.error else other
     return first
@@ -42,8 +42,10 @@ def call(subject: Subject, case: RunCase) -> Called:
 
 def _call(subject: Subject, case: RunCase) -> Called:
     bound = arguments.bind(subject.module, case.inputs)
-    with preserved(subject.module):
-        given = arguments.call(subject.module, bound)
+    given = case.given
+    if given is None:
+        with preserved(subject.module):
+            given = arguments.call(subject.module, bound)
     if not given.error and len(given.values) != len(subject.eager.values):
         counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
         given = replace(given, error=f"the module gives {counts}")

@@ -58,7 +58,7 @@ def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list
     user = [case.dims for case in given.user if not case.problems]
     rooms = another.rooms(artifact.contract(), given.example.dims, user)
     with tempfile.TemporaryDirectory(prefix=".second.", dir=artifact.folder.parent) as folder:
-        return _Second(artifact, given, rooms, Path(folder), stages).judge()
+        return _Second(artifact, given, rooms, Path(folder), stages, request.program).judge()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class _Attempt:
     Attributes:
         stopped: Why there is no second graph; "" where there is one.
         difference: Where the graphs part; None where they are the same.
+        captured: Whether the captured programs were the same already, and no second graph was made of it.
     """
 
     case: RunCase
@@ -76,6 +77,7 @@ class _Attempt:
     origins: SourceMap | None = None
     numbers: Comparison | None = None
     drawn: str = ""
+    captured: bool = False
 
     @property
     def same(self) -> bool:
@@ -85,9 +87,11 @@ class _Attempt:
 class _Second:
     """The attempts, one after the other, and the verdict on them."""
 
-    def __init__(self, artifact: Artifact, given: Loaded, rooms: dict[str, Room], folder: Path, stages: Stages) -> None:
+    def __init__(
+        self, artifact: Artifact, given: Loaded, rooms: dict[str, Room], folder: Path, stages: Stages, program: str
+    ) -> None:
         self._artifact, self._given, self._rooms = artifact, given, rooms
-        self._folder, self._stages = folder, stages
+        self._folder, self._stages, self._program = folder, stages, program
         self._example = given.example.dims
         self._taken = {axis for item in given.declared.inputs for axis in item.axes if isinstance(axis, int)}
         self._drew = False
@@ -151,7 +155,10 @@ class _Second:
 
     def _attempt(self, case: RunCase, eager: Outputs) -> _Attempt:
         subject = self._given.subject(case, eager)
-        built = graph.build(subject, lambda _: self._stages("second export"))
+        try:
+            built = graph.build(subject, lambda _: self._stages("second export"), self._program)
+        except graph.SameProgram:
+            return _Attempt(case, captured=True)
         if not isinstance(built, Graph):
             return _Attempt(case, stopped=built[0].message)
         with self._stages("second export"):
@@ -266,8 +273,9 @@ class _Second:
 
 
 def _passed(attempt: _Attempt, tried: int) -> Finding:
-    data = {"second": attempt.case.dims, "tried": tried}
-    return finding(RULE, "pass", "", f"an export at {_at(attempt.case)} gives the same graph", data=data)
+    same = "program" if attempt.captured else "graph"
+    data = {"second": attempt.case.dims, "tried": tried, "same": same}
+    return finding(RULE, "pass", "", f"an export at {_at(attempt.case)} gives the same {same}", data=data)
 
 
 def _at(case: RunCase) -> str:

@@ -59,6 +59,7 @@ class Graph:
         outputs: For each output of the file, its place among the eager outputs.
         reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
         output_shapes: By the file's output name, in the contract's grammar.
+        program: Digest of the program that it was translated from; "" where none was taken.
     """
 
     model: ir.Model
@@ -70,3 +71,4 @@ class Graph:
     source_map: SourceMap
     strategy: str
     findings: list[Finding] = field(default_factory=list)
+    program: str = ""

@@ -100,6 +100,7 @@ class RunCase:
     Attributes:
         problems: Where a user's case contradicts the declaration, a sentence each; `why` tells it too.
         redrawn: Other values of the same sizes, by a number below `REDRAWS`; None for a case whose values must stay.
+        given: What the module gave for these inputs, where it was called already: a large module is called once a case.
     """
 
     name: str
@@ -109,6 +110,7 @@ class RunCase:
     dims: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     redrawn: Callable[[int], NamedInputs] | None = None
+    given: Outputs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,12 +80,14 @@ class ReexportRequest:
     Attributes:
         artifact: Absolute folder of the first export, read and never written.
         weights: Digest of the module's state when it was first loaded; "" where it is not known.
+        program: Digest of the program that the first export captured; "" where it is not known.
     """
 
     job: JobSpec
     root: str
     artifact: str
     weights: str = ""
+    program: str = ""
 
 
 @record

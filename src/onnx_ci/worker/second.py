@@ -53,7 +53,7 @@ def second_export(
         why_not = f"it would take about {expected:.0f} s, and {max(left, 0):.0f} s of time_limit are left"
     if why_not:
         return _with(result, [finding(_RULE, "skip", "", why_not)])
-    asked = ReexportRequest(job=first.job, root=first.root, artifact=first.artifact, weights=_weights(result))
+    asked = ReexportRequest(job=first.job, root=first.root, artifact=first.artifact, **_digests(result))
     message = replace(request, id=workers.next_id(), verb="reexport", time_limit=left, payload=codec.encode(asked))
     progress(STAGE)
     start = clock()
@@ -77,9 +77,10 @@ def _why_not(result: Result, folder: Path) -> str:
     return "" if contract.dims else "no dim varies: the export has no other example"
 
 
-def _weights(result: Result) -> str:
-    found = next((one.data.get("weights") for one in result.findings if one.rule == "export.exported"), None)
-    return found if isinstance(found, str) else ""
+def _digests(result: Result) -> dict[str, str]:
+    """What the first export says of the module's state and of the program that it captured."""
+    data = next((one.data for one in result.findings if one.rule == "export.exported"), {})
+    return {name: found for name in ("weights", "program") if isinstance(found := data.get(name), str)}
 
 
 def _told(event: Event) -> Reexported | str:
