@@ -13,6 +13,7 @@ from onnx_ci.numerics.dtypes import FloatDtype, Value, float_dtype_named
 from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.numerics.layers import compare_outputs
+from onnx_ci.numerics.ties import Pairs
 from onnx_ci.numerics.words import at_text, case_text, counted, sci
 from onnx_ci.records.base import record
 from onnx_ci.records.model import ParitySpec
@@ -52,6 +53,7 @@ def compare_golden(
     spec: ParitySpec | None = None,
     dims: Mapping[str, int] | None = None,
     unit: float = 1.0,
+    inner: Mapping[str, Pairs] | None = None,
 ) -> list[GoldenComparison]:
     """Compares the outputs of one golden case, by name; an output that is missing on one side has drifted.
 
@@ -64,9 +66,12 @@ def compare_golden(
         spec: For `ties`.
         dims: For messages.
         unit: The largest magnitude among the inputs.
+        inner: By exact output, the scores inside the graph that it was chosen by.
     """
     shared = [name for name in golden if name in actual]
-    context = CaseContext(spec=spec or ParitySpec(), unit=unit, no_oracle="a golden", unsure=frozenset())
+    context = CaseContext(
+        spec=spec or ParitySpec(), unit=unit, no_oracle="a golden", unsure=frozenset(), inner=inner or {}
+    )
     found = []
     for name in [*(set(golden) - set(actual)), *(set(actual) - set(golden))]:
         problem = "is no longer given" if name in golden else "is new: the golden does not have it"

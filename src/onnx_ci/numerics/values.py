@@ -122,7 +122,7 @@ def _judge_floats(
     if expired and manual is not None:
         findings[0] = _with_note(findings[0], f"; the manual tolerance expired on {manual.expires}")
     return Judged(
-        [*findings, *_unoracled(output, ones), *_ill(output, ones, kind)], [_row(one, calibrated) for one in ones]
+        [*findings, *_unoracled(output, ones, kind), *_ill(output, ones, kind)], [_row(one, calibrated) for one in ones]
     )
 
 
@@ -213,12 +213,17 @@ def _hint(worst: _One) -> str:
     return "See where it first goes wrong; a manual tolerance needs a reason."
 
 
-def _unoracled(output: str, ones: list[_One]) -> list[Finding]:
+def _unoracled(output: str, ones: list[_One], kind: FloatDtype) -> list[Finding]:
     without = [one for one in ones if one.floats.e_torch is None]
     if not without:
         return []
-    message = f"{output}: judged against PyTorch itself in {len(without)} of {counted(len(ones), 'case')}: "
-    return [finding("parity.unoracled", "pass", output, message + without[0].item.unoracled)]
+    tolerance = f"rtol {sci(kind.rtol)} and atol {sci(kind.atol)} of the largest element"
+    message = (
+        f"{output}: judged against PyTorch itself in {len(without)} of {counted(len(ones), 'case')}, by "
+        f"{tolerance}, since there is no oracle: {without[0].item.unoracled}"
+    )
+    data = {"cases": [one.case.name for one in without], "rtol": kind.rtol, "atol": kind.atol}
+    return [finding("parity.unoracled", "pass", output, message, data=data)]
 
 
 def _ill(output: str, ones: list[_One], kind: FloatDtype) -> list[Finding]:
@@ -228,10 +233,12 @@ def _ill(output: str, ones: list[_One], kind: FloatDtype) -> list[Finding]:
     worst = max(over, key=lambda one: one.floats.e_torch or 0.0)
     message = (
         f"{output}: PyTorch itself errs by relL2 {sci(worst.floats.e_torch or 0.0)} in "
-        f"{case_text(worst.case.name, worst.case.dims)}, so parity says little here"
+        f"{case_text(worst.case.name, worst.case.dims)}, more than {sci(kind.ill)}, so parity says little here"
+        f"{_more(len(over), len(ones))}"
     )
+    data = {"e_torch": worst.floats.e_torch, "limit": kind.ill, "cases": [one.case.name for one in over]}
     hint = "Look for differences of large numbers, long sums in a small dtype, or a branch on a rounded value."
-    return [finding("parity.ill-conditioned", "warn", output, message, hint=hint)]
+    return [finding("parity.ill-conditioned", "warn", output, message, hint=hint, data=data)]
 
 
 def _judge_manual(output: str, seen: list[tuple[Case, OutputComparison, Measures]], manual: Tolerance) -> Judged:

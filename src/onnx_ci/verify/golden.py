@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from onnx_ci.artifact import golden, tensors
@@ -16,6 +17,7 @@ from onnx_ci.records.contract import Contract
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.verify.parity import feeds_for
+from onnx_ci.verify.scores import InnerScores
 from onnx_ci.verify.session import RuntimeFault, Session
 
 _ACCEPT = "Review the outputs, then run `onnx-ci golden accept --model {name}` and commit the folder."
@@ -65,7 +67,15 @@ def _fits(folder: Path, contract: Contract) -> bool:
     return all(golden.names(stored, side) == golden.names(now, side) != [] for side in ("inputs", "outputs"))
 
 
-def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, who: str, name: str) -> list[Finding]:
+def judge(
+    session: Session,
+    folder: Path,
+    contract: Contract,
+    spec: ParitySpec,
+    who: str,
+    name: str,
+    inner: InnerScores | None = None,
+) -> list[Finding]:
     """Runs the stored inputs in a session and compares with the stored outputs.
 
     Args:
@@ -75,6 +85,7 @@ def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, 
         spec: For ties.
         who: Name of the target.
         name: ``model[@variant]``.
+        inner: Scores inside the graph, for indices that flipped since.
     """
     try:
         stored = golden.read(folder)
@@ -88,12 +99,14 @@ def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, 
     problems = _made_otherwise(name, stored, contract)
     for case in stored.cases:
         try:
-            comparisons += _compare(session, folder / f"test_data_set_{case.index}", case, spec, who)
+            comparisons += _compare(session, folder / f"test_data_set_{case.index}", case, spec, who, inner)
         except ArtifactError as error:
             message = f"{case.name}: the golden can't be read: {str(error).replace(f'{folder}{os.sep}', '')}"
             problems.append(finding("golden.unreadable", "error", name, message, hint=error.hint))
         except RuntimeFault as fault:
             problems.append(_stopped(fault, case.name, name))
+    if inner is not None:
+        inner.close()
     if not stored.cases:
         message = "the golden holds no case"
         problems.append(finding("golden.unreadable", "error", name, message, hint=_ACCEPT.format(name=name)))
@@ -101,7 +114,7 @@ def judge(session: Session, folder: Path, contract: Contract, spec: ParitySpec, 
 
 
 def _compare(
-    session: Session, where: Path, case: golden.GoldenCase, spec: ParitySpec, who: str
+    session: Session, where: Path, case: golden.GoldenCase, spec: ParitySpec, who: str, inner: InnerScores | None
 ) -> list[GoldenComparison]:
     inputs, reviewed = tensors.read_values(where, "input"), tensors.read_values(where, "output")
     if not reviewed:
@@ -109,7 +122,8 @@ def _compare(
     feeds, _ = feeds_for(session, inputs)
     actual = session.run(feeds)
     unsure = set(case.nondeterministic)  # PyTorch itself gives these anew in every call
-    return compare_golden(
+    compare = partial(
+        compare_golden,
         case.name,
         {name: value for name, value in reviewed.items() if name not in unsure},
         {name: value for name, value in actual.items() if name not in unsure},
@@ -119,6 +133,10 @@ def _compare(
         dims=case.dims,
         unit=largest_magnitude(inputs),
     )
+    found = compare()
+    drifted = [one.output for one in found if one.problem]
+    scores = inner.of(drifted, feeds) if inner is not None and spec.ties == "explain" and drifted else {}
+    return compare(inner=scores) if any(scores.values()) else found
 
 
 def _stale(name: str, changed: Sequence[str], stored: Golden) -> Finding:

@@ -219,7 +219,8 @@ def _golden(job: _Job) -> None:
         elif job.session is None or job.contract is None:
             job.skip("golden.drift", job.blocked or f"{layout.CONTRACT} can't be read")
         else:
-            job.findings += golden.judge(job.session, folder, job.contract, job.spec, job.target.name, job.name)
+            who, inner = job.target.name, job.opener.inner()
+            job.findings += golden.judge(job.session, folder, job.contract, job.spec, who, job.name, inner)
 
 
 def _provider(job: _Job) -> None:

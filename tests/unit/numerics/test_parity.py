@@ -284,6 +284,10 @@ class TestRuntime:
         oracle, torch, target = three(rng, (20, 20), noise=1e-2)
         bench.add({"y": torch}, {"y": target}, {"y": oracle})
         assert bench.statuses() == {"parity.ill-conditioned": "warn"}
+        told = bench.judge()[0]["parity.ill-conditioned"]
+        assert "in case 'case0', more than 0.001, so parity says little here" in told.message
+        assert told.data["e_torch"] == pytest.approx(1e-2, rel=0.2)
+        assert told.data["cases"] == ["case0"]
 
     def test_halves_are_not_ill_conditioned_by_nature(self, bench: Bench, rng: np.random.Generator) -> None:
         oracle = rng.standard_normal((20, 20))
@@ -327,6 +331,8 @@ class TestUnoracled:
         found, figures = bench.judge()
         assert bench.statuses() == {}
         assert found["parity.unoracled"].status == "pass"
+        said = "in 1 of 1 case, by rtol 0.001 and atol 1.0e-4 of the largest element, since there is no oracle: "
+        assert said in found["parity.unoracled"].message
         assert (figures[0].against, figures[0].e_torch, figures[0].limit) == ("eager", None, None)
 
     @pytest.mark.parametrize("scale", [1e-20, 1e-6, 1.0, 1e6, 1e30])

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records.contract import TensorContract
 from onnx_ci.records.messages import VerifyRequest
@@ -205,6 +206,17 @@ def test_a_file_whose_scores_are_wrong_is_not_excused(tmp_path: Path) -> None:
     assert (wrong != BEST).any()
     found = judged(written(tmp_path / "a", argmax(keepdims=0), BEST, constants={"w": other}))
     assert found["parity.exact"].status == "fail"
+
+
+@pytest.mark.parametrize(("reviewed", "status"), [(OTHER, "pass"), (WORST, "fail")])
+def test_a_golden_whose_index_flips_at_a_tie_has_not_drifted(tmp_path: Path, reviewed: np.ndarray, status: str) -> None:
+    then, _ = written(tmp_path / "then", argmax(keepdims=0), reviewed)
+    golden.accept(then.folder, tmp_path / "golden" / "linear")
+    now, job = written(tmp_path / "now", argmax(keepdims=0), BEST)
+    request = VerifyRequest(artifact=str(now.folder), target=CPU, job=job, golden=str(tmp_path / "golden" / "linear"))
+    found = {one.rule: one for one in verify(request, lambda _: None).findings}
+    assert found["golden.drift"].status == status
+    assert ("inner value scores" in found["golden.drift"].message) == (status == "pass")
 
 
 def test_what_has_no_twin_is_not_excused_and_no_fault_of_ours(tmp_path: Path) -> None:
