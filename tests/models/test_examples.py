@@ -16,7 +16,8 @@ CONFIG = tomllib.loads((FIXTURES / "onnx-ci.toml").read_text())
 DEMO = tomllib.loads((FIXTURES / "demo.toml").read_text())
 BROKEN = tomllib.loads((FIXTURES / "broken.toml").read_text())
 ARCHITECTURES = tomllib.loads((FIXTURES / "architectures.toml").read_text())
-HEALTHY = {**CONFIG["models"], **ARCHITECTURES["models"]}
+HELD_OUT = tomllib.loads((FIXTURES / "held_out.toml").read_text())
+HEALTHY = {**CONFIG["models"], **ARCHITECTURES["models"], **HELD_OUT["models"]}
 
 
 def load(file: str) -> ModuleType:
