@@ -38,11 +38,13 @@ def export(config: str, model: str, folder: Path, *, side: int | None = None, en
     return "" if done.returncode == 0 else f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
-def widened(model: ModelSpec, side: int) -> ModelSpec:
-    """A model that takes larger images, a few at a time."""
-    dims = {name: replace(dim, max=side) for name, dim in model.dims.items() if name in _SIDES}
-    batch = {name: replace(dim, max=2) for name, dim in model.dims.items() if name == "batch"}
-    return replace(model, dims={**model.dims, **dims, **batch})
+def resized(model: ModelSpec, side: int) -> ModelSpec:
+    """A model that takes images up to another size, a few at a time; one that takes none stays as it is."""
+    sides = {name: replace(dim, max=side) for name, dim in model.dims.items() if name in _SIDES}
+    batch = {
+        name: replace(dim, max=min(dim.max or 4, 4)) for name, dim in model.dims.items() if sides and name == "batch"
+    }
+    return replace(model, dims={**model.dims, **sides, **batch})
 
 
 def main() -> int:
@@ -57,7 +59,7 @@ def main() -> int:
     arguments = parser.parse_args()
     config = load(arguments.config, cwd=Path.cwd())
     model = next(one for one in config.models if one.name == arguments.model)
-    spec = config.job(widened(model, arguments.side) if arguments.side else model)
+    spec = config.job(resized(model, arguments.side) if arguments.side else model)
     spec = replace(spec, latency=LatencySpec(budget_seconds=0.001))
     request = ExportRequest(job=spec, root=str(Path(config.root).resolve()), artifact=str(arguments.folder.resolve()))
     os.chdir(config.root)
