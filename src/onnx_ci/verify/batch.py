@@ -150,9 +150,13 @@ def _wrong(item: OutputComparison, limit: float) -> tuple[Status, str] | None:
 
 
 def _joined(parts: Sequence[Value]) -> Value:
+    """The rows of all parts; None, which is no output of PyTorch's, where they are not rows of one kind."""
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    return np.concatenate(arrays) if len(arrays) == len(parts) else None
+    tails = {part.shape[1:] if part.ndim else None for part in arrays}
+    return np.concatenate(arrays) if len(arrays) == len(parts) and len(tails) == 1 and None not in tails else None
 
 
 def _moved(whole: Value, order: Sequence[int]) -> Value:
-    return whole[np.asarray(order)] if isinstance(whole, np.ndarray) else None
+    """The rows in another order; None where there are not so many."""
+    rows = len(whole) if isinstance(whole, np.ndarray) and whole.ndim else 0
+    return whole[np.asarray(order)] if isinstance(whole, np.ndarray) and rows == len(order) else None

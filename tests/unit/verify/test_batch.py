@@ -85,6 +85,16 @@ def test_another_shape_and_another_nan_are_faults():
         assert statuses(told([{"y": ROWS}, {"y": ROWS[:1]}, {"y": part}, {"y": ROWS[ORDER]}]))["split"] == "fail"
 
 
+@pytest.mark.parametrize("wrong", [ROWS[:2], np.float32(1), ROWS[:, None], np.zeros((0, 8), np.float32)])
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_rows_that_are_missing_or_have_another_shape_are_a_fault(at, wrong):
+    given = answers()
+    given[at] = {"y": np.asarray(wrong)}
+    found = statuses(told(given))
+    assert "fail" in found.values()
+    assert set(found.values()) <= {"pass", "fail"}
+
+
 def test_integers_are_exact_but_for_ties_of_their_scores():
     ids = np.arange(4, dtype=np.int64)
     given = answers(ids, "ids")
