@@ -23,6 +23,11 @@ def shapes_from_declared(
         return None
     made: dict[str, Any] = {}
     specs = [_axes(by_path.get(leaf.path), declared, made) if leaf.is_tensor else None for leaf in leaves]
+    return shaped(module, call, specs)
+
+
+def shaped(module: torch.nn.Module, call: Call, specs: Sequence[dict[int, Any] | None]) -> dict[str, Any]:
+    """The axes of each leaf of a call, in the form in which forward takes the arguments."""
     _, form = pytree.tree_flatten((call.args, call.kwargs))
     args, kwargs = pytree.tree_unflatten(specs, form)
     return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)

@@ -17,7 +17,6 @@ from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.naming import Naming
-from onnx_ci.export.options import Options
 from onnx_ci.export.shapes import Reading
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf
@@ -90,11 +89,8 @@ def _stopped(
         raise OnnxCiError(
             f"the exporter has no room to write: {error.strerror}", where=str(error.filename or "")
         ) from error
-    stop = stops.read(error, step, log, subject.places, captured.program if captured else None)
-    findings = [stops.judge(stop, subject.options.exporter, lambda: _other_takes_it(subject))]
-    plain = [value for value in subject.eager.values if not isinstance(value, torch.Tensor)]
-    if plain and not stop.operator:
-        findings[0] = replace(findings[0], hint=f"forward returns {plain[0]!r:.40}: return tensors only.")
+    stop = stops.read(error, step, log, subject.places, subject.module, captured.program if captured else None)
+    findings = [stops.judge(stop, subject.options.exporter)]
     if captured is None and log.violations:
         findings.insert(0, _unrefined(subject, log))
     return findings
@@ -145,20 +141,6 @@ def _trace(subject: Subject) -> tuple[ir.Model, list[str]]:
     given = None if subject.spec.fixed else subject.options.dynamic_axes
     axes = given or dimtree.torchscript_axes(named.names, items)
     return program.torchscript(subject.module, subject.call, subject.options, named.names, axes), named.names
-
-
-def _other_takes_it(subject: Subject) -> bool:
-    """Tries the other exporter on the bare example."""
-    try:
-        if subject.options.exporter == "torchscript":
-            bare = Options("dynamo", None, None)
-            found = capture.capture(subject.module, subject.call, None, GuardLog(), subject.places)
-            program.translate(found, bare, {})
-        else:
-            program.torchscript(subject.module, subject.call, Options("torchscript", None, None), [], {})
-    except Exception:  # whatever it is, the other one does not take it
-        return False
-    return True
 
 
 def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, reading: Reading, log: GuardLog) -> Graph:

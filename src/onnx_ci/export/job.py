@@ -95,8 +95,8 @@ def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
     with state.preserved(given.loaded.module):
         eager = arguments.call(given.loaded.module, call)
     if eager.error:
-        stop = stops.Stop("eager", eager.error.splitlines()[0][:300], "", None)
-        return None, [*judged, stops.judge(stop, given.options.exporter, lambda: False)]
+        stop = stops.Stop("eager", eager.error.splitlines()[0][:300])
+        return None, [*judged, stops.judge(stop, given.options.exporter)]
     return given.subject(example, eager), judged
 
 

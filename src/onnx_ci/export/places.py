@@ -21,6 +21,7 @@ from onnx_ci.records.result import Finding
 _OURS = Path(__file__).resolve().parents[1].as_posix() + "/"
 _LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _FOREIGN_PARTS = ("/site-packages/", "/dist-packages/")
+_TRACED_LINE = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): ", re.MULTILINE)
 _FRAME_LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 _DEFINES = ("class ", "def ", "async def ")
@@ -123,6 +124,11 @@ class Places:
     def of_stack_text(self, text: str) -> Place | None:
         """The user's line in a formatted stack, outermost frame first, as FX nodes carry it."""
         return self.deepest((match["file"], int(match["line"])) for match in _FRAME_LINE.finditer(text))
+
+    def of_traced_text(self, text: str) -> Place | None:
+        """The user's line in the stack of a TorchScript node: innermost frame first, as ``file(line): function``."""
+        frames = ((match["file"], int(match["line"])) for match in _TRACED_LINE.finditer(text))
+        return self.deepest(reversed(list(itertools.takewhile(lambda one: not _is_ours(one[0]), frames))))
 
     def of_frame(self, frame: FrameType | None) -> Place | None:
         """The user's line among the callers of a frame."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from onnx_ci.export import another, arguments, cases
@@ -31,7 +31,8 @@ def settled(
     """
     if example.origin != "example" or not _fallen(built):
         return subject, example, built
-    for sizes in itertools.islice(_others(subject.declared, example.dims), _MOST_TRIES):
+    unchosen = {name for name in example.dims if (spec := subject.declared.dims.get(name)) and spec.example is None}
+    for sizes in itertools.islice(others(subject.declared, example.dims, unchosen), _MOST_TRIES):
         case = moved(example, sizes, subject.declared, user)
         call = arguments.bind(subject.module, case.inputs)
         with preserved(subject.module):
@@ -56,12 +57,12 @@ def _fallen(built: Built) -> bool:
     return any(one.status == "fail" and one.rule in _OF_THE_EXAMPLE for one in found)
 
 
-def _others(declared: Declared, example: Sizes) -> Iterator[Sizes]:
-    """Other sizes for the dims that the user names no example for."""
+def others(declared: Declared, example: Sizes, movable: Collection[str]) -> Iterator[Sizes]:
+    """Other sizes for these dims, inside what is declared of them."""
     rooms = {}
     for name in example:
         spec = declared.dims.get(name)
-        if spec is not None and spec.example is None:
+        if spec is not None and name in movable:
             promised = declared_range(spec)
             rooms[name] = Room(max(promised.least, 2), promised.most, spec.multiple_of)
     taken = {axis for item in declared.inputs for axis in item.axes if isinstance(axis, int)}

@@ -69,13 +69,17 @@ def seed(number: int) -> None:
     random.seed(number)
 
 
+_CLOSED = (LazyModuleMixin, torch.jit.ScriptModule)
+"""Modules whose attributes can't be put back."""
+
+
 @contextlib.contextmanager
 def preserved(module: torch.nn.Module) -> Iterator[dict[str, torch.Tensor]]:
     """Puts buffers, attributes and random generators back at the end; gives the buffers' values at the beginning.
 
     Attributes matter because a cache that forward keeps for the size it saw last would tie an export to that size.
     """
-    kept = [_Attributes.of(part) for part in module.modules() if not isinstance(part, LazyModuleMixin)]
+    kept = [_Attributes.of(part) for part in module.modules() if not isinstance(part, _CLOSED)]
     buffers = {name: buffer for name, buffer in module.named_buffers() if buffer is not None}
     values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
     state = RandomState.now()

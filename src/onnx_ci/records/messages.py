@@ -10,7 +10,7 @@ from onnx_ci.records.calibration import Calibration
 from onnx_ci.records.model import JobSpec, TargetSpec
 from onnx_ci.records.result import Finding, StageCost
 
-Verb = Literal["environment", "export", "reexport", "verify", "calibrate"]
+Verb = Literal["environment", "export", "reexport", "diagnose", "verify", "calibrate"]
 
 
 @record
@@ -96,6 +96,51 @@ class Reexported:
 
     findings: list[Finding]
     cost: StageCost
+
+
+@record
+class DiagnoseRequest:
+    """A question on an export that stopped.
+
+    Attributes:
+        ask: Which part of the module still stops alone, or whether the other exporter takes the module.
+        seconds: After this time no further export is begun.
+        step: Where it stopped; `kind` and `operator` say of what, `module` in which submodule, as far as is known.
+        report: Absolute path for what the exporter itself reports of the part.
+    """
+
+    job: JobSpec
+    root: str
+    ask: Literal["part", "other exporter"]
+    seconds: float
+    step: str = ""
+    kind: str = ""
+    operator: str = ""
+    module: str = ""
+    report: str = ""
+
+
+@record
+class Diagnosis:
+    """The answer.
+
+    Attributes:
+        part: Path of the smallest submodule that still stops alone; "" for the module itself. None: not told.
+        type: The part's class.
+        exports: How many exports that took.
+        ended: Why there may be a smaller one; "" when all was tried.
+        reported: Whether the exporter's own report lies where it was asked for.
+        takes: Whether the other exporter takes the module; None: not told. `said`: why it does not.
+    """
+
+    cost: StageCost
+    part: str | None = None
+    type: str = ""
+    exports: int = 0
+    ended: str = ""
+    reported: bool = False
+    takes: bool | None = None
+    said: str = ""
 
 
 @record

@@ -48,6 +48,12 @@ class Finding:
     data: dict[str, Any] = field(default_factory=dict)
 
 
+def causes(found: Finding) -> list[str]:
+    """The exceptions behind a finding, the outermost first; none where it has none, or where they are no texts."""
+    told = found.data.get("chain")
+    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
+
+
 def finding(rule: str, status: Status, subject: str, message: str, **more: Any) -> Finding:
     """Makes a finding whose stage is the first part of its rule."""
     stage = rule.partition(".")[0]

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from onnx_ci.records.report import Leg, Report
-from onnx_ci.records.result import Finding, Result, label
+from onnx_ci.records.result import Finding, Result, causes, label
 from onnx_ci.report.escape import clean
 from onnx_ci.report.escape import line as line_number
 from onnx_ci.report.escape import path as repository_path
 from onnx_ci.report.merge import why_missing
 
 _SHORTEST = 0.001
+_MOST_CAUSES = 20
 
 
 def render(report: Report, *, config: str) -> str:
@@ -74,7 +75,8 @@ def _case(result: Result, finding: Finding, seconds: float, names: _Names, place
         (file, line_number(finding.line) or 1) if file else place,
     )
     message = clean(finding.message) or clean(finding.rule)
-    detail = "\n".join(part for part in [message, clean(finding.hint), _at(finding)] if part)
+    chain = [f"cause: {clean(one)}" for one in reversed(causes(finding)[:_MOST_CAUSES])]
+    detail = "\n".join(part for part in [message, clean(finding.hint), _at(finding), *chain] if part)
     required = result.required
     if finding.status == "fail" and required:
         case.add_failure_info(message, detail, clean(finding.rule))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
 from onnx_ci.records.report import Report
-from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, label
+from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, causes, label
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
 from onnx_ci.report.merge import why_missing
@@ -32,6 +32,7 @@ pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem
 """
 _ERRORS = ["PyTorch", "Target", "Limit", "Max abs", "at", "Max rel", "ULP", "Cosine", "Beyond", "Same argmax"]
 _FIGURES = ["Case", "Output", "", "Judged by", *_ERRORS]
+_MOST_CAUSES = 20
 _TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
 
 
@@ -125,6 +126,10 @@ def _finding(finding: Finding) -> list[str]:
     said = [hypertext(finding.message)]
     said += [f'<span class="hint">{hypertext(finding.hint)}</span>'] if finding.hint else []
     said += [f'<span class="at">{hypertext(place)}</span>'] if place else []
+    chain = causes(finding)[:_MOST_CAUSES]
+    if len(chain) > 1:  # a single one is in the message
+        items = "".join(f"<li><code>{hypertext(one)}</code></li>" for one in chain)
+        said += [f"<details><summary>Exceptions, the last one the cause</summary><ol>{items}</ol></details>"]
     mark = f'<span title="{hypertext(finding.status)}">{ICONS[finding.status]}</span>'
     return [mark, f"<code>{hypertext(finding.rule)}</code>", hypertext(finding.subject), "<br>".join(said)]
 

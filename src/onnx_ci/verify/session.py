@@ -20,6 +20,7 @@ from onnx_ci.records.model import TargetSpec
 from onnx_ci.verify import bfloat16
 
 CPU = "CPUExecutionProvider"
+RUNTIME_VERSION: str = onnxruntime.__version__
 Level = Literal["disabled", "basic", "extended", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """How far ONNX Runtime optimizes a graph; "all" is what it does unless told otherwise."""

@@ -17,7 +17,7 @@ from onnx_ci.errors import OnnxCiError
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import leaks
-from onnx_ci.verify.session import RuntimeFault
+from onnx_ci.verify.session import RUNTIME_VERSION, RuntimeFault
 
 _SHOWN = 5
 _SMALL = 1024
@@ -101,16 +101,21 @@ def not_opened(fault: RuntimeFault, provider: str, model: onnx.ModelProto, sourc
         message = f"ONNX Runtime can't open the file on {provider}: {fault.message}"
         return finding("structure.load", "fail", layout.MODEL, message, hint=hint, data=data, **place)
     dtypes = _input_dtypes(fault.node, model)
-    of = f" for {', '.join(dtypes)}" if dtypes else ""
+    of = f" of {', '.join(dtypes)}" if dtypes else ""
     inside = f' of module "{origin.module}"' if origin and origin.module else ""
     at = f' (node "{fault.node}"{inside})' if fault.node else ""
+    valid = "" if _too_new(model) else "the file is valid ONNX, but "
+    hint = "Avoid the operator in forward, try another export.opset or onnxruntime, or name a provider that has it."
+    if not {"float32", "int64", "bool"}.issuperset(dtypes):
+        hint = "Export the module in a dtype that the provider computes (float32, say), or name a provider that has it."
     return finding(
         "structure.load",
         "fail",
         layout.MODEL,
-        f"{provider} has no kernel for {fault.operator}{of}{at}: a service on this provider can't load the file",
-        hint="Export the module in a dtype that the provider computes (float32, say), or name a provider that has it.",
-        data=data | {"dtypes": dtypes},
+        f"{valid}{provider} of onnxruntime {RUNTIME_VERSION} has no kernel for {fault.operator}{of} at opset "
+        f"{_opset(model)}{at}: a service on this provider can't load it",
+        hint=hint,
+        data=data | {"step": "session load", "dtypes": dtypes, "opset": _opset(model)},
         **place,
     )
 
@@ -189,9 +194,8 @@ def _external_data(path: Path, model: onnx.ModelProto) -> Finding:
 
 
 def _checker(path: Path, model: onnx.ModelProto) -> Finding:
-    newest = onnx.defs.onnx_opset_version()
-    opset = max((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), default=0)
-    if model.ir_version > onnx.IR_VERSION or opset > newest:
+    newest, opset = onnx.defs.onnx_opset_version(), _opset(model)
+    if _too_new(model):
         return finding(
             "structure.checker",
             "warn",
@@ -211,6 +215,15 @@ def _checker(path: Path, model: onnx.ModelProto) -> Finding:
             hint="The file breaks the ONNX specification; another opset or exporter version may write it rightly.",
         )
     return finding("structure.checker", "pass", layout.MODEL, "the ONNX checker accepts the file")
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    return max((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), default=0)
+
+
+def _too_new(model: onnx.ModelProto) -> bool:
+    """Whether the onnx that is installed knows nothing of such files."""
+    return bool(model.ir_version > onnx.IR_VERSION or _opset(model) > onnx.defs.onnx_opset_version())
 
 
 def _inference(path: Path) -> Finding:

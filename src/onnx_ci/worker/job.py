@@ -19,6 +19,7 @@ from onnx_ci.records.model import Config, JobSpec, ModelSpec
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
 from onnx_ci.worker.answers import Leg, result_of
 from onnx_ci.worker.artifacts import list_variants
+from onnx_ci.worker.diagnosis import diagnosed
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
 from onnx_ci.worker.progress import Progress
@@ -190,6 +191,7 @@ def _perform(
     result = result_of(event, leg, workers, log, stages)
     if export is not None:
         result = second_export(result, export, request, spent, workers, progress.stage, time.monotonic)
+        result = diagnosed(result, export, request, spent, workers, progress.stage, time.monotonic)
     result = _judge_environment(result, leg, more)
     write_result(folders.results, leg.name, result)
     progress.end(result, log)

@@ -21,7 +21,15 @@ from typing import Any
 
 from onnx_ci.errors import ExitCode, MachineError, OnnxCiError
 from onnx_ci.records import codec
-from onnx_ci.records.messages import CalibrateRequest, Event, ExportRequest, ReexportRequest, Request, VerifyRequest
+from onnx_ci.records.messages import (
+    CalibrateRequest,
+    DiagnoseRequest,
+    Event,
+    ExportRequest,
+    ReexportRequest,
+    Request,
+    VerifyRequest,
+)
 from onnx_ci.worker.watch import GroupMemory, adopt_orphans, describe_exit, kill_group, kill_orphans
 
 _POLL_SECONDS = 0.05
@@ -249,6 +257,10 @@ def _perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any
         from onnx_ci.verify.calibrate import calibrate
 
         return _encoded(calibrate(codec.decode(CalibrateRequest, request.payload), progress))
+    if request.verb == "diagnose":
+        from onnx_ci.export.diagnose import diagnose
+
+        return _encoded(diagnose(codec.decode(DiagnoseRequest, request.payload), progress))
     from onnx_ci.verify.job import verify
 
     return _encoded(verify(codec.decode(VerifyRequest, request.payload), progress))

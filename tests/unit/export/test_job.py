@@ -71,15 +71,6 @@ def spectrum():
     return Spectrum().eval()
 
 
-class Distances(nn.Module):
-    def forward(self, x):
-        return torch.cdist(x, x)
-
-
-def distances():
-    return Distances().eval()
-
-
 class Returned(nn.Module):
     def forward(self, ids, mask=None):
         twice = ids * 2
@@ -360,13 +351,6 @@ def test_an_export_that_stops_names_step_cause_and_line(root, function, inputs, 
     assert (stopped.file, stopped.line) == ("models.py", line_of(line))
     assert result.artifact is None
     assert not artifact.folder.exists()
-
-
-def test_the_other_exporter_is_named_where_it_takes_the_model(root):
-    result, _ = run(root, "distances", inputs={"x": floats(4, 3)})
-    (stopped,) = found(result, "export.stopped")
-    assert stopped.subject == "aten._cdist_forward"
-    assert "exporter = 'torchscript'" in stopped.hint
 
 
 def test_a_module_that_raises_is_told_apart_and_an_older_artifact_goes(root):

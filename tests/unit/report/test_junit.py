@@ -117,3 +117,13 @@ def test_a_result_that_claims_worse_than_it_shows_is_an_error():
 
 def test_no_result_at_all_is_an_error_too():
     assert [kinds(case) for case in cases(merge([], None, []))] == [[Error]]
+
+
+def test_the_exceptions_behind_a_finding_follow_it_the_cause_first():
+    stopped = finding(
+        "export.stopped", "fail", "capture", "it stopped", data={"chain": ["Outer: a", "Root: b\x1b[96m"]}
+    )
+    odd = finding("export.stopped", "fail", "capture", "it stopped", data={"chain": {"no": "list"}})
+    first, second = [case for case in cases(of(stopped, odd)) if "export.stopped" in case.name]
+    assert first.result[0].text.splitlines()[-2:] == ["cause: Root: b", "cause: Outer: a"]
+    assert "cause:" not in second.result[0].text

@@ -115,3 +115,16 @@ def test_the_terminal_takes_no_markup_and_no_codes_from_outside():
 def test_a_narrow_terminal_folds_and_loses_nothing():
     results, plan, base = realistic()
     assert "1 of 4 models broke a promise" in printed(merge(results, plan, [], base), width=60)
+
+
+def test_the_exceptions_behind_a_finding_are_folded_under_it():
+    chain = ["ConversionError: outer", "DispatchError: <OpOverload>"]
+    stopped = finding("export.stopped", "fail", "capture", "it stopped", data={"chain": chain})
+    alone = finding("export.stopped", "fail", "capture", "it stopped", data={"chain": chain[:1]})
+    odd = finding("export.stopped", "fail", "capture", "it stopped", data={"chain": [1, None]})
+    text = page.render(merge([result("a", "cpu", [stopped, alone, odd])], None, []), Context())
+    items = "<li><code>ConversionError: outer</code></li><li><code>DispatchError: &lt;OpOverload&gt;</code></li>"
+    assert text.count(f"<ol>{items}</ol></details>") == text.count("<ol>") == 2  # above all, and with its result
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -180,9 +181,12 @@ def test_a_missing_kernel_names_operator_dtype_and_source_line(healthy: Artifact
     found = structure.not_opened(caught.value, CPU.provider, model, origins)
     assert found.status == "fail"
     assert found.message == (
-        'CPUExecutionProvider has no kernel for Gemm(13) for bfloat16 (node "node_linear" of module "fc"): '
-        "a service on this provider can't load the file"
+        f"the file is valid ONNX, but CPUExecutionProvider of onnxruntime {onnxruntime.__version__} has no kernel for "
+        f'Gemm(13) of bfloat16 at opset {model.opset_import[0].version} (node "node_linear" of module "fc"): '
+        "a service on this provider can't load it"
     )
+    assert "float32" in found.hint
+    assert found.data["step"] == "session load"
     assert (found.file, found.line) == ("model.py", 14)
 
 
