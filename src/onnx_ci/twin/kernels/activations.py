@@ -65,7 +65,7 @@ def celu(call: Call, x: Array) -> Array:
 @kernel("Selu")
 def selu(call: Call, x: Array) -> Array:
     """Elu times γ."""
-    return np.asarray(call["gamma"] * elu(x, call["alpha"]))
+    return call["gamma"] * elu(x, call["alpha"])
 
 
 @kernel("LeakyRelu")
@@ -137,7 +137,7 @@ def softmax_of(x: Array, axis: int) -> Array:
     if not x.size:
         return x
     shifted = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return np.asarray(shifted / np.sum(shifted, axis=axis, keepdims=True))
+    return shifted / np.sum(shifted, axis=axis, keepdims=True)
 
 
 def log_softmax_of(x: Array, axis: int) -> Array:
@@ -145,7 +145,7 @@ def log_softmax_of(x: Array, axis: int) -> Array:
     if not x.size:
         return x
     shifted = x - np.max(x, axis=axis, keepdims=True)
-    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True)))
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
 @kernel("Hardmax")

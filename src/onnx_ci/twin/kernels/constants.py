@@ -46,7 +46,7 @@ def tensor(message: onnx.TensorProto) -> Array:
 def constant_of_shape(call: Call, shape: Array) -> Array:
     """Filled with zeros where no value is given."""
     value = tensor(call["value"]) if call["value"] is not None else np.zeros(1)
-    return np.asarray(np.full(tuple(shape), value.reshape(-1)[0], value.dtype))
+    return np.full(tuple(shape), value.reshape(-1)[0], value.dtype)
 
 
 @kernel("Cast")
@@ -87,7 +87,7 @@ def identity(call: Call, x: Value) -> Value:
 def eye_like(call: Call, x: Array) -> Array:
     """Ones on a diagonal, in the dtype asked for, else the input's."""
     dtype = dtype_of(call["dtype"]) if call["dtype"] else x.dtype
-    return np.asarray(np.eye(x.shape[0], x.shape[1], k=call["k"], dtype=dtype))
+    return np.eye(x.shape[0], x.shape[1], k=call["k"], dtype=dtype)
 
 
 @kernel("Range")

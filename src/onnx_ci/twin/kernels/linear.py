@@ -15,7 +15,7 @@ def matmul(call: Call, a: Array, b: Array) -> Array:
         raise Elsewhere
     if a.ndim > 2 and b.ndim == 2:
         return (a.reshape(-1, a.shape[-1]) @ b).reshape(*a.shape[:-1], b.shape[-1])
-    return np.asarray(np.matmul(a, b))
+    return np.matmul(a, b)
 
 
 @kernel("Gemm")
@@ -26,11 +26,11 @@ def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
     made = (a.T if call["transA"] else a) @ (b.T if call["transB"] else b)
     made = made if call["alpha"] == 1 else call["alpha"] * made
     if c is None:
-        return np.asarray(made)
-    return np.asarray(made + (c if call["beta"] == 1 else call["beta"] * c))
+        return made
+    return made + (c if call["beta"] == 1 else call["beta"] * c)
 
 
 @kernel("Det")
 def determinant(call: Call, x: Array) -> Array:
     """Of each square matrix."""
-    return np.asarray(np.linalg.det(x))
+    return np.linalg.det(x)

@@ -66,7 +66,7 @@ def layer(call: Call, x: Array, scale: Array, bias: Array | None = None) -> tupl
 def root_mean_square(call: Call, x: Array, scale: Array) -> Array:
     """Over the last axes, without a mean."""
     axes = tuple(range(call["axis"] % x.ndim, x.ndim))
-    return np.asarray(x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + call["epsilon"]) * scale)
+    return x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + call["epsilon"]) * scale
 
 
 @kernel("MeanVarianceNormalization")
@@ -74,7 +74,7 @@ def mean_variance(call: Call, x: Array) -> Array:
     """Over the axes given; 1e-9 is added to the deviation, as the operator's definition does."""
     axes = tuple(call["axes"] or (0, 2, 3))
     rest = x - np.mean(x, axis=axes, keepdims=True)
-    return np.asarray(rest / (np.sqrt(np.mean(rest * rest, axis=axes, keepdims=True)) + 1e-9))
+    return rest / (np.sqrt(np.mean(rest * rest, axis=axes, keepdims=True)) + 1e-9)
 
 
 @kernel("LRN")
@@ -85,7 +85,7 @@ def local_response(call: Call, x: Array) -> Array:
     padded = np.zeros((x.shape[0], channels + size - 1, *x.shape[2:]))
     padded[:, before : before + channels] = x * x
     total = sum(padded[:, at : at + channels] for at in range(size))
-    return np.asarray(x / (call["bias"] + call["alpha"] / size * total) ** call["beta"])
+    return x / (call["bias"] + call["alpha"] / size * total) ** call["beta"]
 
 
 @kernel("LpNormalization")
@@ -94,4 +94,4 @@ def norm(call: Call, x: Array) -> Array:
     size = np.abs(x) if call["p"] == 1 else x * x
     total = np.sum(size, axis=call["axis"], keepdims=True)
     total = total if call["p"] == 1 else np.sqrt(total)
-    return np.asarray(x / np.where(total == 0, 1, total))
+    return x / np.where(total == 0, 1, total)

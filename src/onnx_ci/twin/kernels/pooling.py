@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from onnx_ci.twin.kernels.windows import Windows, windows
@@ -22,7 +24,7 @@ def _places(moves: Windows, padded: Array) -> list[Array]:
 def average(call: Call, x: Array) -> Array:
     """The mean of each window."""
     moves = _moves(call, x)
-    total = sum(_places(moves, moves.padded(x, 0.0)))
+    total = reduce(np.add, _places(moves, moves.padded(x, 0.0)))
     ones = np.ones((1, 1, *x.shape[2:]))
     if call["count_include_pad"]:
         ones = moves.padded(ones, 1.0, moves.after)
@@ -30,7 +32,7 @@ def average(call: Call, x: Array) -> Array:
         ones = np.pad(ones, [(0, 0), (0, 0), *((0, more) for more in rest)])
     else:
         ones = moves.padded(ones, 0.0)
-    return np.asarray(total / sum(_places(moves, ones)))
+    return total / reduce(np.add, _places(moves, ones))
 
 
 @kernel("MaxPool")
@@ -50,7 +52,7 @@ def largest(call: Call, x: Array) -> Array:
 def norm(call: Call, x: Array) -> Array:
     """The norm of each window."""
     moves, p = _moves(call, x), call["p"]
-    return np.asarray(sum(np.abs(place) ** p for place in _places(moves, moves.padded(x, 0.0))) ** (1 / p))
+    return sum(np.abs(place) ** p for place in _places(moves, moves.padded(x, 0.0))) ** (1 / p)
 
 
 @kernel("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -58,10 +60,10 @@ def whole(call: Call, x: Array) -> Array:
     """Over all of each channel."""
     axes, op = tuple(range(2, x.ndim)), call.node.op_type
     if op == "GlobalAveragePool":
-        return np.asarray(np.mean(x, axis=axes, keepdims=True))
+        return np.mean(x, axis=axes, keepdims=True)
     if op == "GlobalMaxPool":
-        return np.asarray(np.max(x, axis=axes, keepdims=True))
-    return np.asarray(np.sum(np.abs(x) ** call["p"], axis=axes, keepdims=True) ** (1 / call["p"]))
+        return np.max(x, axis=axes, keepdims=True)
+    return np.sum(np.abs(x) ** call["p"], axis=axes, keepdims=True) ** (1 / call["p"])
 
 
 @kernel("MaxUnpool")

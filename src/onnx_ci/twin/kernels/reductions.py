@@ -14,21 +14,21 @@ Axes = tuple[int, ...] | None
 
 
 def _total(x: Array, axes: Axes) -> Array:
-    return np.asarray(np.sum(x, axis=axes, keepdims=True, dtype=x.dtype))
+    return np.sum(x, axis=axes, keepdims=True, dtype=x.dtype)
 
 
 def _log_sum_exp(x: Array, axes: Axes) -> Array:
     top = _largest(x, axes)
     top = np.where(np.isfinite(top), top, 0.0)
-    return np.asarray(np.log(_total(np.exp(x - top), axes)) + top)
+    return np.log(_total(np.exp(x - top), axes)) + top
 
 
 def _largest(x: Array, axes: Axes) -> Array:
-    return np.asarray(np.max(x, axis=axes, keepdims=True, initial=_bounds(x)[0]))
+    return np.max(x, axis=axes, keepdims=True, initial=_bounds(x)[0])
 
 
 def _smallest(x: Array, axes: Axes) -> Array:
-    return np.asarray(np.min(x, axis=axes, keepdims=True, initial=_bounds(x)[1]))
+    return np.min(x, axis=axes, keepdims=True, initial=_bounds(x)[1])
 
 
 def _bounds(x: Array) -> tuple[Any, Any]:
@@ -41,13 +41,13 @@ def _bounds(x: Array) -> tuple[Any, Any]:
 
 
 def _product(x: Array, axes: Axes) -> Array:
-    return np.asarray(np.prod(x, axis=axes, keepdims=True, dtype=x.dtype))
+    return np.prod(x, axis=axes, keepdims=True, dtype=x.dtype)
 
 
 def _mean(x: Array, axes: Axes) -> Array:
     if not is_float(x):
         raise Elsewhere
-    return np.asarray(np.mean(x, axis=axes, keepdims=True))
+    return np.mean(x, axis=axes, keepdims=True)
 
 
 def _root(x: Array, axes: Axes) -> Array:

@@ -54,7 +54,7 @@ def length(call: Call, sequence: Sequence) -> Array:
 def concat(call: Call, sequence: list[Array]) -> Array:
     """The items joined along an axis, or along a new one."""
     join = np.stack if call["new_axis"] else np.concatenate
-    return np.asarray(join(sequence, axis=call["axis"]))
+    return join(sequence, axis=call["axis"])
 
 
 @kernel("SplitToSequence")

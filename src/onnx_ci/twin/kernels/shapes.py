@@ -62,7 +62,7 @@ def squeeze(call: Call, x: Array, axes: Array | None = None) -> Array:
 @kernel("Unsqueeze")
 def unsqueeze(call: Call, x: Array, axes: Array | None = None) -> Array:
     """With axes of size 1 more."""
-    return np.asarray(np.expand_dims(x, tuple(_axes(call, axes) or ())))
+    return np.expand_dims(x, tuple(_axes(call, axes) or ()))
 
 
 @kernel("Concat")
@@ -85,7 +85,7 @@ def split(call: Call, x: Array, sizes: Array | None = None) -> tuple[Any, ...]:
 @kernel("Gather")
 def gather(call: Call, x: Array, indices: Array) -> Array:
     """Slices of an axis by number."""
-    return np.asarray(np.take(x, indices.astype(np.int64), axis=call["axis"]))
+    return np.take(x, indices.astype(np.int64), axis=call["axis"])
 
 
 @kernel("Slice")
