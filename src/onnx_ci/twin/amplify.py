@@ -20,7 +20,9 @@ _ROUNDING: dict[int, float] = {
 """Half a unit in the last place by the dtype that a constant is stored in, relative."""
 
 
-def amplification(twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4) -> dict[str, float]:
+def amplification(
+    twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4, first: int = 0
+) -> dict[str, float]:
     """By output, the largest relL2 that one rounding of the named constants makes; 0 where none is named.
 
     Whole numbers are left alone, for nothing was rounded there, and so are the scales of Resize, which decide a size.
@@ -30,17 +32,19 @@ def amplification(twin: Twin, feeds: Mapping[str, Value], made: Collection[str],
         feeds: One case.
         made: Names of float constants of the main graph that are not the module's own.
         seeds: How many draws of the signs.
+        first: The number of the first draw: more draws only raise what fewer found, so that a judge may ask for one,
+            and for the others only where that one does not settle it.
     """
-    return run_with_amplification(twin, feeds, made, seeds)[1]
+    return run_with_amplification(twin, feeds, made, seeds, first)[1]
 
 
 def run_with_amplification(
-    twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4
+    twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4, first: int = 0
 ) -> tuple[TwinRun, dict[str, float]]:
-    """The plain run and the amplification, in one pass: for a large model it costs little more than a run."""
+    """The plain run and the amplification, in one pass over the weights."""
     step = _steps(twin, made)
     changes: list[Change] = [{}]
-    for seed in range(seeds if step else 0):
+    for seed in range(first, first + seeds if step else first):
         # A constant is read more than once where several nodes use it, and must move the same way each time.
         changes.append({name: partial(_moved, size=size, seed=(seed, at)) for at, (name, size) in enumerate(step)})
     plain, *moved = twin.run_all(feeds, changes)

@@ -74,6 +74,12 @@ def test_amplification_is_what_one_rounding_of_the_constants_does():
     assert amplification(Twin(linear()), {"x": X}, []) == {"y": 0.0}
 
 
+def test_amplification_draw_by_draw_is_the_amplification():
+    each = [amplification(Twin(linear()), {"x": X}, ["w"], seeds=1, first=at)["y"] for at in range(4)]
+    assert len(set(each)) > 1
+    assert max(each) == amplification(Twin(linear()), {"x": X}, ["w"])["y"]
+
+
 def test_amplification_leaves_whole_numbers_alone():
     assert amplification(Twin(linear(np.ones((3, 2), np.float32))), {"x": X}, ["w"])["y"] == 0
 
