@@ -21,6 +21,7 @@ FLOORS = {
     "rules": 2,
     "runtime": 3,
     "twin": 3,
+    "divergence": 3,
     "export": 4,  # above runtime: what is judged is the very validator that a service imports
     "verify": 4,
     "plan": 5,
@@ -32,7 +33,18 @@ FLOORS = {
     "cli": 7,
     "__main__": 8,
 }
-USERS_SIDE = {"export", "verify", "runtime", "twin", "numerics", "artifact", "records", "errors", "__init__"}
+USERS_SIDE = {
+    "export",
+    "verify",
+    "runtime",
+    "twin",
+    "divergence",
+    "numerics",
+    "artifact",
+    "records",
+    "errors",
+    "__init__",
+}
 USERS_FILES = {"worker/serve.py", "worker/watch.py", "worker/__init__.py"}
 HEAVY = {"torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "numpy", "ml_dtypes"}
 MAY_USE = {
@@ -41,6 +53,7 @@ MAY_USE = {
     "artifact": {"numpy", "onnx", "onnxruntime"},
     "runtime": {"numpy", "onnx", "onnxruntime"},
     "twin": {"numpy", "onnx", "onnxruntime"},
+    "divergence": {"numpy", "onnx", "onnxruntime"},
     "verify": {"numpy", "onnx", "onnxruntime"},
     "export": {"numpy", "onnx", "onnxruntime", "torch", "onnxscript", "onnx_ir", "ml_dtypes"},
     "worker": {"numpy", "onnx", "onnxruntime", "torch", "onnxscript", "onnx_ir"},
@@ -172,7 +185,7 @@ def test_tools_side_loads_none_of_the_heavy_packages() -> None:
 
 
 def test_tools_side_never_imports_them_in_a_function_either() -> None:
-    jobs = {"numerics", "runtime", "twin", "verify", "export"}
+    jobs = {"numerics", "runtime", "twin", "divergence", "verify", "export"}
     wrong = [f"{module} imports {other}" for module in TOOLS for other in sorted(others(ALL[module]) & HEAVY)]
     wrong += [f"{module} imports {other}" for module in TOOLS for other in ours(ALL[module]) if job_of(other) in jobs]
     assert wrong == []
@@ -253,7 +266,7 @@ def test_users_side_starts_without_the_tools_packages() -> None:
 
 
 def test_judging_starts_without_torch() -> None:
-    jobs = {"verify", "runtime", "twin", "numerics", "artifact", "records"}
+    jobs = {"verify", "runtime", "twin", "divergence", "numerics", "artifact", "records"}
     loaded = load(
         [name for name in MODULES if job_of(name) in jobs], ["torch", "onnxscript", "onnx_ir", *TOOLS_PACKAGES]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.naming import Naming
+from onnx_ci.export.program import Translated
 from onnx_ci.export.shapes import Reading
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf
@@ -68,8 +69,8 @@ def build(subject: Subject, timed: Timed, known: str = "") -> Graph | list[Findi
         with timed("translate"):
             symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
             with listen(log, subject.places):  # decomposing assumes more of the sizes
-                model = program.translate(captured, subject.options, symbols, look)
-        built = _finish_captured(subject, captured, model, reading, log)
+                translated = program.translate(captured, subject.options, symbols, look)
+        built = _finish_captured(subject, captured, translated, reading, log)
         if known or not seen or not subject.weights:
             return built  # nobody will ask for its digest
         with timed("digest"):
@@ -143,12 +144,15 @@ def _trace(subject: Subject) -> tuple[ir.Model, list[str]]:
     return program.torchscript(subject.module, subject.call, subject.options, named.names, axes), named.names
 
 
-def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, reading: Reading, log: GuardLog) -> Graph:
+def _finish_captured(
+    subject: Subject, captured: Captured, translated: Translated, reading: Reading, log: GuardLog
+) -> Graph:
     kept, sizes = _kept_outputs(subject, captured)
     found = guards.restrictions(private.deferred_asserts(captured.program), reading, subject.declared, log)
     reading, found = _adopt_bounds(subject, reading, found)
     rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
-    graph = _finish(subject, model, kept, list(range(len(subject.tensors))), rendered)
+    original = {value: value.name for value in _made(translated.model) if value.name}
+    graph = _finish(subject, translated.model, kept, list(range(len(subject.tensors))), rendered)
     notes = list(reading.findings)
     if captured.missing:
         notes.append(
@@ -159,17 +163,39 @@ def _finish_captured(subject: Subject, captured: Captured, model: ir.Model, read
                 hint="Use the version of torch that this onnx-ci was tested with, or a newer onnx-ci.",
             )
         )  # fmt: skip
-    return Graph(
-        model=model,
-        inputs=graph.inputs,
-        outputs=graph.outputs,
+    return replace(
+        graph,
         reading=reading,
         restrictions=found,
-        output_shapes=graph.output_shapes,
-        source_map=graph.source_map,
         strategy=captured.strategy,
         findings=[*notes, *graph.findings],
+        captured=captured,
+        decomposed=translated.program,
+        fx={
+            **{value.name: name for value, name in original.items() if value.name},
+            **_output_nodes(graph, translated.program),
+        },
     )
+
+
+def _made(model: ir.Model) -> Iterator[ir.Value]:
+    """The values that the nodes of the main graph make."""
+    return (value for node in model.graph for value in node.outputs)
+
+
+def _output_nodes(graph: Graph, translated: torch.export.ExportedProgram) -> dict[str, str]:
+    """For each output of the file the program's node that makes it."""
+    signature, constant = translated.graph_signature, torch.export.graph_signature.ConstantArgument
+    made = [
+        spec.arg.name
+        for spec in signature.output_specs
+        if spec.kind.name == "USER_OUTPUT" and not isinstance(spec.arg, constant)
+    ]
+    places = sorted(graph.outputs.values())
+    if len(made) != len(places):
+        return {}
+    nodes = dict(zip(places, made, strict=True))
+    return {name: nodes[at] for name, at in graph.outputs.items()}
 
 
 def _finish_traced(subject: Subject, model: ir.Model, names: Sequence[str]) -> Graph:

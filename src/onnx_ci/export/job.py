@@ -12,6 +12,7 @@ from onnx_ci.artifact import layout, machine
 from onnx_ci.errors import MachineError
 from onnx_ci.export import (
     arguments,
+    check,
     checks,
     edges,
     evaluate,
@@ -52,6 +53,8 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     stages = Stages(progress)
     target = Path(request.artifact)
     shutil.rmtree(target, ignore_errors=True)  # whatever happens, an older export must not ship as this one
+    if request.repro:
+        shutil.rmtree(request.repro, ignore_errors=True)
     environment = machine.describe(request.job.lock)
     start = state.RandomState.now()
     with stages("entrypoint"):
@@ -117,6 +120,7 @@ class _Maker:
         self._request, self._subject, self._graph = request, subject, built
         self._example, self._user, self._folder = example, list(user), folder
         self._environment, self._stages = environment, stages
+        self._repros = Path(request.repro) if request.repro else None
 
     def make(self) -> tuple[list[Finding], str, list[Timing]]:
         """All of it, in order; gives the findings, the artifact's digest and the timings."""
@@ -136,6 +140,9 @@ class _Maker:
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
             findings += goldens.judge(self._subject, self._graph, golden) if golden else []
+        with self._stages("check"):
+            targets = self._request.job.targets
+            findings += check.judge(self._subject, self._graph, seen.cases, self._folder, targets, self._repros)
         with self._stages("latency"):
             budget = self._request.job.latency.budget_seconds
             timings = timing.compare(self._subject, self._graph, self._example, self._folder, budget)

@@ -66,7 +66,7 @@ class Oracle:
     def lifted(self, call: Call) -> Iterator[Call]:
         """Inside, `module` may be called with what is given, in float64, and gradients may be taken."""
         args, kwargs = pytree.tree_map_only(torch.Tensor, lift, (call.args, call.kwargs))
-        with _default_dtype(torch.float64), preserved(self._module), Lift(self._own_at(call)):
+        with default_dtype(torch.float64), preserved(self._module), Lift(self._own_at(call)):
             yield Call(args, kwargs)
 
     def run(self, call: Call) -> Outputs:
@@ -98,7 +98,7 @@ class Oracle:
         return self._own
 
     def _run(self, call: Call, mode: Lift, watch: contextlib.AbstractContextManager[Any]) -> Outputs:
-        with _default_dtype(torch.float64), preserved(self._module), watch, mode:
+        with default_dtype(torch.float64), preserved(self._module), watch, mode:
             return arguments.call(self._module, call)
 
 
@@ -240,7 +240,8 @@ def _own_dtype_of(call: Call) -> torch.dtype:
 
 
 @contextlib.contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Inside, tensors that are made without a dtype have this one."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

@@ -6,6 +6,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,17 @@ from onnx_ci.export.types import Call
 Look = Callable[[torch.export.ExportedProgram], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A graph, and the decomposed program that it was translated from; its values have that one's names."""
+
+    model: ir.Model
+    program: torch.export.ExportedProgram
+
+
 def translate(
     captured: Captured, options: Options, symbols: Mapping[str, str], look: Look = lambda _: None
-) -> ir.Model:
+) -> Translated:
     """Decomposes, translates and optimizes a captured program.
 
     Names are not handed to the exporter: it gives an input that is also an output one name twice, and drops the names
@@ -53,8 +62,7 @@ def translate(
             done.optimize()
         if symbols:
             done.rename_axes(dict(symbols))
-    model: ir.Model = done.model
-    return model
+    return Translated(done.model, done.exported_program)
 
 
 def torchscript(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 import torch
 
+from onnx_ci.export.capture import Captured
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.options import Options
 from onnx_ci.export.places import Places
@@ -60,6 +61,8 @@ class Graph:
         reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
         output_shapes: By the file's output name, in the contract's grammar.
         program: Digest of the program that it was translated from; "" where none was taken.
+        captured: What capture gave; None for the older exporter, as is `decomposed`, from which the file was translated.
+        fx: For values of the graph the program's node that makes the same value.
     """
 
     model: ir.Model
@@ -72,3 +75,6 @@ class Graph:
     strategy: str
     findings: list[Finding] = field(default_factory=list)
     program: str = ""
+    captured: Captured | None = None
+    decomposed: torch.export.ExportedProgram | None = None
+    fx: dict[str, str] = field(default_factory=dict)

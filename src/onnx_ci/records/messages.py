@@ -65,12 +65,14 @@ class ExportRequest:
         root: Absolute folder of the config file: entrypoints, cases and source lines are relative to it.
         artifact: Absolute folder to write; it is made anew.
         golden: Absolute folder of this model's golden; None where there is none to compare with.
+        repro: Absolute folder for what shows a fault without the rest; it is made anew. None for nowhere.
     """
 
     job: JobSpec
     root: str
     artifact: str
     golden: str | None = None
+    repro: str | None = None
 
 
 @record
@@ -145,7 +147,7 @@ class Diagnosis:
 
 @record
 class VerifyRequest:
-    """What judging one artifact on one target needs. `golden` as above; `job` may be newer than the artifact's own.
+    """What judging one artifact on one target needs. `golden`, `repro` as above; `job` may be newer than the artifact's own.
 
     Attributes:
         base: Absolute folder of the base's artifact of this model, to compare latency with; None without one.
@@ -156,6 +158,7 @@ class VerifyRequest:
     job: JobSpec
     golden: str | None = None
     base: str | None = None
+    repro: str | None = None
 
 
 @record

@@ -60,6 +60,11 @@ class Folders:
         return self.out / "results"
 
     @property
+    def repro(self) -> Path:
+        """One folder a leg with a failure that can be shown alone."""
+        return self.out / "repro"
+
+    @property
     def logs(self) -> Path:
         """What each worker printed."""
         return self.out / "logs"
@@ -97,6 +102,7 @@ def export_models(
             root=str(folders.root.resolve()),
             artifact=str((folders.artifacts / name).resolve()),
             golden=str(stored.resolve()) if stored.is_dir() else None,
+            repro=str((folders.repro / name).resolve()),
         )
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
         # What concerns the project as a whole is said once, whichever models a job exports.
@@ -138,6 +144,7 @@ def verify_artifacts(
                 job=job,
                 golden=str(stored.resolve()) if stored.is_dir() else None,
                 base=str(before.resolve()) if before and before.is_dir() else None,
+                repro=str((folders.repro / f"{name}.{target.name}").resolve()),
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
             more = (known or {}).get(name, ())

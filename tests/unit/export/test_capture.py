@@ -264,7 +264,7 @@ def test_the_public_call_captures_and_translates():
     declared = Declared([DeclaredInput("x", ["b", 4], "float32")], {"b": DimSpec(min=1, max=32)})
     reading = shapes.read(captured.program, [Leaf("x", "x", torch.ones(3, 4))], declared, log, "models.m")
     assert [one.rule for one in reading.findings] == ["contract.range"]
-    model = program.translate(captured, Options("dynamo", None, None), {})
+    model = program.translate(captured, Options("dynamo", None, None), {}).model
     assert len(model.graph.inputs) == 1
 
 

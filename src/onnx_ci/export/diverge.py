@@ -1,0 +1,70 @@
+"""Where a file first goes wrong beside the captured program that it was translated from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from onnx_ci.artifact.tensors import Value
+from onnx_ci.divergence.dataflow import Dataflow
+from onnx_ci.divergence.locate import Inner, Located, Sweep, locate
+from onnx_ci.divergence.session import CpuSession, inner_values
+from onnx_ci.export.inner import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How inner values are made and judged.
+
+    Attributes:
+        budget: What a value may err, as a multiple of PyTorch's own error.
+        inner: Makes the file's values by name; None runs it on the CPU provider, as it is in the file.
+        limit: Of relL2, for values that `inner` makes in float64 (the twin's); None judges by the budget.
+        custom_ops: Libraries of operators.
+    """
+
+    budget: float = 4.0
+    inner: Inner | None = None
+    limit: float | None = None
+    custom_ops: Sequence[Path] = ()
+
+
+def diverge(
+    replay: Replay, model: Path, feeds: Mapping[str, Value], outputs: Sequence[str], how: How | None = None
+) -> Located | None:
+    """The first value that goes wrong on the way to these outputs; None where all that can be seen is within budget.
+
+    Args:
+        replay: The captured program on the same inputs. The file may be the one that it became, or any with its names.
+        model: The file.
+        feeds: The inputs, by the file's names.
+        outputs: Names of outputs.
+        how: See there.
+
+    Raises:
+        NotReplayed: The captured program does not run on these inputs.
+        Exception: ONNX Runtime's own, which have no common base.
+    """
+    how = how or How()
+    proto = onnx.load(str(model), load_external_data=False)
+
+    def opened(raw: bytes) -> CpuSession:
+        return CpuSession(raw, folder=model.parent, optimized=False, custom_ops=how.custom_ops)
+
+    def inner(names: Sequence[str]) -> Mapping[str, Value]:
+        return inner_values(proto, opened, feeds, names)
+
+    sweep = Sweep(
+        dataflow=Dataflow(proto),
+        reference=replay,
+        feeds=feeds,
+        inner=how.inner or inner,
+        folder=model.parent,
+        allowed=how.budget,
+        limit=how.limit,
+        custom_ops=how.custom_ops,
+    )
+    return locate(sweep, outputs)
