@@ -165,7 +165,9 @@ def _alone(sweep: Sweep, region: Region, known: set[str]) -> Alone | None:
     made = CpuSession(model.SerializeToString(), optimized=False, custom_ops=sweep.custom_ops).run(given)
     exact = sweep.reference.exact_from(region.value, given)
     unit = largest_magnitude(given)
-    gap = divergence.gap(region.value, made[region.value], target, exact, allowed=sweep.allowed, unit=unit)
+    gap = divergence.gap(
+        region.value, made[region.value], target, exact, allowed=sweep.allowed, unit=unit, scores=given
+    )
     return Alone(gap, Part(model=model, inputs=given, expected=target, actual=made[region.value]))
 
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from onnx_ci.numerics import budget
 from onnx_ci.numerics.comparison import OutputComparison
-from onnx_ci.numerics.dtypes import Array, Value, float_dtype, float_dtype_named, widen
+from onnx_ci.numerics.dtypes import Array, Value, float_dtype, float_dtype_named, real_parts, widen
 from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.numerics.layers import compare_outputs
+from onnx_ci.numerics.ties import ScorePair
 from onnx_ci.numerics.words import at_text, sci
 from onnx_ci.records.base import record
 from onnx_ci.records.cases import Case
@@ -64,7 +65,15 @@ class Trail:
 
 
 def gap(
-    name: str, actual: Value, expected: Value, exact: Value, *, allowed: float = 4.0, unit: float = 1.0, why: str = ""
+    name: str,
+    actual: Value,
+    expected: Value,
+    exact: Value,
+    *,
+    allowed: float = 4.0,
+    unit: float = 1.0,
+    why: str = "",
+    scores: Mapping[str, Value] | None = None,
 ) -> Gap:
     """Judges one value as parity judges an output: a multiple of PyTorch's own error, and never below the floor.
 
@@ -76,11 +85,15 @@ def gap(
         allowed: The budget: how many times PyTorch's error.
         unit: The largest magnitude among the inputs.
         why: Why `exact` is not there.
+        scores: What the value was made of, the same on both sides: an index that flips where they tie is no divergence.
     """
     actual = _like(actual, expected)
     exact = _like(exact, expected, cast=False)
     spec = ParitySpec(budget=allowed)
     context = CaseContext(spec=spec, unit=unit, no_oracle=why if exact is None else "", unsure=frozenset())
+    for other, value in (scores or {}).items():
+        if isinstance(value, np.ndarray) and float_dtype(value.dtype) is not None:
+            context.scores[other] = ScorePair(expected=real_parts(value), actual=real_parts(value))
     truth = {} if exact is None else {name: exact}
     items = compare_outputs([name], {name: expected}, {name: actual}, truth, context)
     gaps = [_gap_of(item, name, allowed) for item in items]

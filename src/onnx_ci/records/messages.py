@@ -147,7 +147,7 @@ class Diagnosis:
 
 @record
 class VerifyRequest:
-    """What judging one artifact on one target needs. `golden`, `repro` as above; `job` may be newer than the artifact's own.
+    """What judging one artifact on one target needs, as above; `job` may be newer than the artifact's own.
 
     Attributes:
         base: Absolute folder of the base's artifact of this model, to compare latency with; None without one.

@@ -153,6 +153,7 @@ def test_the_exporters_optimizer_is_named_with_its_rule(tmp_path):
 def test_an_optimization_of_the_runtime_is_named(tmp_path):
     shipped = Shipped(tmp_path, Flat(), optimize=False)
     (found,) = shipped.judged()
+    assert found.status == "warn"
     assert (found.data["rung"], found.data["optimizers"]) == ("runtime", ["ConvBNFusion"])
     assert "an optimization of ONNX Runtime is at fault (ConvBNFusion): without it the file is right" in found.message
     assert shown(shipped, found)[0] == 1
