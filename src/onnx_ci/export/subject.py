@@ -61,7 +61,8 @@ class Graph:
         reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
         output_shapes: By the file's output name, in the contract's grammar.
         program: Digest of the program that it was translated from; "" where none was taken.
-        captured: What capture gave; None for the older exporter, as is `decomposed`, from which the file was translated.
+        captured: What capture gave; None for the older exporter.
+        decomposed: The same after decomposition, from which the file was translated; likewise.
         fx: For values of the graph the program's node that makes the same value.
     """
 
