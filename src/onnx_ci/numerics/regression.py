@@ -54,13 +54,15 @@ class Comparison:
     Attributes:
         ratio: Head over base, above 1 where the head is slower; with its interval.
         control: Base over base, likewise: what this machine shows of two equal sessions.
-        limit: What the ratio may be: what the config allows, and never less than `control` spreads.
+        allowed: What the ratio may be; the whole interval below it is a pass.
+        limit: Beyond which the whole interval must lie to be a fault: the same, and never less than `control` spreads.
         seconds_needed: About how long it would take to tell, when it is inconclusive; None where no time would do.
     """
 
     verdict: Verdict
     ratio: PairRatio
     control: PairRatio
+    allowed: float
     limit: float
     samples: Samples
     seconds_needed: float | None = None
@@ -105,7 +107,8 @@ def compare(
 
 
 def judge(samples: Samples, max_regression: float, threads: int, seed: int = 0) -> Comparison:
-    """Judges samples that were taken: slower only where the whole interval lies beyond the limit.
+    """Judges samples that were taken: slower only where the whole interval lies beyond the limit, not slower only where
+    it lies within what is allowed. A machine that differs from itself may neither blame the head nor acquit it.
 
     Raises:
         ValueError: There are no samples, or one took no time.
@@ -113,15 +116,21 @@ def judge(samples: Samples, max_regression: float, threads: int, seed: int = 0) 
     ratio = pair_ratio(samples.head, samples.base, seed=seed)
     control = pair_ratio(samples.base, samples.again, seed=seed)
     least = LEAST_ALLOWED if threads == 1 else LEAST_ALLOWED_THREADED
-    noise = max(control.high, 1.0 / control.low)
-    limit = max(max_regression, 1.0 + least, noise)
+    allowed = max(max_regression, 1.0 + least)
+    limit = max(allowed, control.high, 1.0 / control.low)
     if ratio.low > limit:
         verdict: Verdict = "slower"
     else:
-        verdict = "not slower" if ratio.high <= limit else "inconclusive"
-    needed = _seconds_needed(ratio, limit, samples.seconds) if verdict == "inconclusive" else None
+        verdict = "not slower" if ratio.high <= allowed else "inconclusive"
+    needed = _seconds_needed(ratio, allowed, samples.seconds) if verdict == "inconclusive" else None
     return Comparison(
-        verdict=verdict, ratio=ratio, control=control, limit=limit, samples=samples, seconds_needed=needed
+        verdict=verdict,
+        ratio=ratio,
+        control=control,
+        allowed=allowed,
+        limit=limit,
+        samples=samples,
+        seconds_needed=needed,
     )
 
 

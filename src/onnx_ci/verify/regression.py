@@ -12,6 +12,7 @@ from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.numerics import latency, regression
+from onnx_ci.numerics.latency import PairRatio
 from onnx_ci.numerics.regression import Comparison, Verdict
 from onnx_ci.numerics.words import case_text
 from onnx_ci.records.cases import Case
@@ -197,7 +198,7 @@ def _finding(parts: Sequence[Part], target: TargetSpec, spec: LatencySpec) -> Fi
     ratio, over = whole.ratio, ", ".join(case_text(part.size.case.name, part.size.case.dims) for part in parts)
     message = (
         f"{ratio.median:.3g} times the base's time for {over} (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
-        f"{ratio.pairs} pairs; allowed {whole.limit:.3g}; the base against itself {whole.control.median:.3g})"
+        f"{ratio.pairs} pairs; allowed {whole.allowed:.3g}; the base against itself {_spread(whole.control)})"
     )
     if whole.verdict == "inconclusive":
         message = f"inconclusive: {message}"
@@ -224,6 +225,7 @@ def _data(whole: Comparison, parts: Sequence[Part]) -> dict[str, Any]:
         "low": whole.ratio.low,
         "high": whole.ratio.high,
         "pairs": whole.ratio.pairs,
+        "allowed": whole.allowed,
         "limit": whole.limit,
         "control": [whole.control.low, whole.control.high],
         "sizes": [
@@ -233,6 +235,10 @@ def _data(whole: Comparison, parts: Sequence[Part]) -> dict[str, Any]:
             for part in parts
         ],
     }  # fmt: skip
+
+
+def _spread(control: PairRatio) -> str:
+    return f"{control.low:.3g} to {control.high:.3g}"
 
 
 def _median(samples: Sequence[float]) -> float:
