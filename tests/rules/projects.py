@@ -3,9 +3,9 @@
 An example is a folder ``<stage>/<rule>/[<which>/]`` with ``broken/`` and ``healthy/``, each a project of its own:
 
 - ``onnx-ci.toml`` and what it names;
-- ``expect.toml`` beside a broken one: the findings that must come, each with `rule` and `status`, and, where they
-  matter, `leg` ("export" or a target), `subject`, `message` (a text, or several, that it contains), `file`, and `line`
-  (a text that stands in the line it points to);
+- ``expect.toml`` beside a broken one: the findings that must come, each with `rule` and `status` ("pass" where another
+  rule must not see it), and, where they matter, `leg` ("export" or a target), `subject`, `message` (a text, or several,
+  that it contains), `file`, and `line` (a text that stands in the line it points to);
 - ``hooks.py``, not part of the project: ``prepare(project)`` before the export, ``tamper(artifact)`` between export and
   verify, ``tamper_golden(golden)`` once the golden is accepted;
 - ``before/`` beside the two: a project that is exported first, and whose outputs are accepted as golden; its latency is

@@ -152,7 +152,9 @@ def _finish_captured(
     reading, found = _adopt_bounds(subject, reading, found)
     rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
     original = {value: value.name for value in _made(translated.model) if value.name}
-    graph = _finish(subject, translated.model, kept, list(range(len(subject.tensors))), rendered)
+    graph = _finish(
+        subject, [translated.model, translated.unoptimized], kept, list(range(len(subject.tensors))), rendered
+    )
     notes = list(reading.findings)
     if captured.missing:
         notes.append(
@@ -203,25 +205,34 @@ def _finish_traced(subject: Subject, model: ir.Model, names: Sequence[str]) -> G
     present = {value.name for value in model.graph.inputs}
     found = [at for at, name in enumerate(names) if name in present]
     kept = [at for at, value in enumerate(subject.eager.values) if isinstance(value, torch.Tensor)]
-    return _finish(subject, model, kept, found, [_file_shape(value) for value in model.graph.outputs])
+    shapes = [_file_shape(value) for value in model.graph.outputs]
+    return _finish(subject, [model, None], kept, found, shapes)
 
 
 def _finish(
     subject: Subject,
-    model: ir.Model,
+    both: Sequence[ir.Model | None],
     kept: Sequence[int],
     present: Sequence[int],
     rendered: Sequence[list[int | str] | None],
 ) -> Graph:
-    """Names, orders and strips; `kept` are eager outputs, `present` tensor leaves, in the graph's present order."""
+    """Names, orders and strips the graph that ships, and names and orders the unoptimized one beside it.
+
+    `kept` are eager outputs, `present` tensor leaves, in the graphs' present order.
+    """
     tensors = [subject.tensors[at] for at in present]
-    program.fix_outputs(model)
+    model, unoptimized = both
+    assert model is not None
+    graphs = [one for one in both if one is not None]
+    for one in graphs:
+        program.fix_outputs(one)
     named_in, named_out = _name_inputs(subject, tensors), _name_outputs(subject, model, kept)
     taken = set(named_in.names)
     output_names = [f"{name}_out" if name in taken else name for name in named_out.names]
-    program.free_names(model, [*named_in.names, *output_names])
-    program.arrange(model.graph.inputs, named_in.order, named_in.names)
-    program.arrange(model.graph.outputs, named_out.order, output_names)
+    for one in graphs:
+        program.free_names(one, [*named_in.names, *output_names])
+        program.arrange(one.graph.inputs, named_in.order, named_in.names)
+        program.arrange(one.graph.outputs, named_out.order, output_names)
     mapped = source.source_map(model, subject.places)
     source.strip(model)
     ordered = [rendered[at] for at in named_out.order]
@@ -235,6 +246,7 @@ def _finish(
         source_map=mapped,
         strategy="torchscript",
         findings=[*named_in.findings, *named_out.findings],
+        unoptimized=unoptimized,
     )
 
 

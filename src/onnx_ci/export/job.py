@@ -30,6 +30,7 @@ from onnx_ci.export import (
     state,
     stops,
     timing,
+    translation,
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
@@ -130,13 +131,18 @@ class _Maker:
             seen = self._evaluate()
         self._graph, corrected = edges.correct_output_sizes(self._graph, seen.sizes)
         findings += [*seen.findings, *corrected, *self._judge_graph()]
+        before = self._folder.with_name("unoptimized") if self._graph.unoptimized is not None else None
         with self._stages("save"):
-            self._save()
+            self._save(before)
+        with self._stages("twin"):
+            translated = translation.judge(seen.cases, self._subject.module, self._folder, before)
+            seen.cases = translated.cases
+            findings += translated.findings
         with self._stages("contract"):
             judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
             findings += [*judged, *self._judge_opset()]
             findings = _settled(findings, outside.judge(self._subject, self._graph, self._user, self._folder))
-            self._write_records(seen, steps)
+            self._write_records(seen, steps, translated.made)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
             findings += goldens.judge(self._subject, self._graph, golden) if golden else []
@@ -185,16 +191,21 @@ class _Maker:
             )
         ]  # fmt: skip
 
-    def _save(self) -> None:
+    def _save(self, before: Path | None) -> None:
+        """Writes the file that ships and, beside the artifact, the unoptimized graph; then no weight is held."""
         save.save(self._graph.model, self._folder, single_file=self._subject.options.single_file)
         save.release(self._graph.model)
+        if before is not None and self._graph.unoptimized is not None:
+            before.mkdir()
+            save.save(self._graph.unoptimized, before, single_file=False)
+            save.release(self._graph.unoptimized)
 
-    def _write_records(self, seen: Evaluation, steps: dict[str, int]) -> None:
+    def _write_records(self, seen: Evaluation, steps: dict[str, int], made: list[str]) -> None:
         promised = promise.contract(self._subject, self._graph, steps, Path(self._request.root), self._environment)
         layout.write_record(self._folder, layout.CONTRACT, promised)
         layout.write_record(self._folder, layout.CONFIG, self._request.job)
         layout.write_record(self._folder, layout.SOURCE_MAP, self._graph.source_map)
-        listed = CaseList(schema_version=CASES_VERSION, cases=seen.cases, notes=seen.notes, batch=seen.batch)
+        listed = CaseList(schema_version=CASES_VERSION, cases=seen.cases, notes=seen.notes, batch=seen.batch, made=made)
         layout.write_record(self._folder, layout.CASES, listed)
 
     def _exported(self, seen: Evaluation) -> Finding:

@@ -25,10 +25,16 @@ Look = Callable[[torch.export.ExportedProgram], None]
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A graph, and the decomposed program that it was translated from; its values have that one's names."""
+    """A graph, the decomposed program that it was translated from, and the graph as the exporter's optimizer found it.
+
+    Attributes:
+        program: The graph's values have its names.
+        unoptimized: It shares the graph's weights; None where this onnx_ir can't copy a graph without them.
+    """
 
     model: ir.Model
     program: torch.export.ExportedProgram
+    unoptimized: ir.Model | None
 
 
 def translate(
@@ -58,11 +64,12 @@ def translate(
         done: Any = captured.onnx_program or torch.onnx.export(
             captured.program, (), dynamo=True, optimize=False, verbose=False, **given
         )
+        before: ir.Model | None = done.model.clone() if hasattr(ir.Model, "clone") else None
         if options.optimize:
             done.optimize()
         if symbols:
             done.rename_axes(dict(symbols))
-    return Translated(done.model, done.exported_program)
+    return Translated(done.model, done.exported_program, before)
 
 
 def torchscript(

@@ -64,6 +64,8 @@ class Graph:
         captured: What capture gave; None for the older exporter.
         decomposed: The same after decomposition, from which the file was translated; likewise.
         fx: For values of the graph the program's node that makes the same value.
+        unoptimized: The graph before the exporter's optimizer, with inputs and outputs of the same names; it shares the
+            weights. None from the older exporter, which optimizes as it goes.
     """
 
     model: ir.Model
@@ -79,3 +81,4 @@ class Graph:
     captured: Captured | None = None
     decomposed: torch.export.ExportedProgram | None = None
     fx: dict[str, str] = field(default_factory=dict)
+    unoptimized: ir.Model | None = None

@@ -37,7 +37,7 @@ def compare_outputs(
     context: CaseContext,
 ) -> list[OutputComparison]:
     """Compares outputs by name; exact ones first, since an explained flip excuses the floats that it chose."""
-    triples = [t for name in names for t in _items(name, name, expected[name], actual[name], oracle.get(name))]
+    triples = [t for name in names for t in items(name, name, expected[name], actual[name], oracle.get(name))]
     for output, _, want, got, _ in triples:
         if isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and _alike(want, got) and _is_float(want):
             context.scores[output] = ties.ScorePair(expected=real_parts(want), actual=real_parts(got))
@@ -49,12 +49,12 @@ def compare_outputs(
     return [done[at] for at in range(len(triples))]
 
 
-def _items(output: str, base: str, want: Value, got: Value, truth: Value) -> Iterator[Triple]:
+def items(output: str, base: str, want: Value, got: Value, truth: Value) -> Iterator[Triple]:
     """The tensors of an output: a sequence is taken apart, and a map becomes one vector, where both sides fit."""
     if isinstance(want, list) and isinstance(got, list) and len(want) == len(got) and want:
         truths = truth if isinstance(truth, list) and len(truth) == len(want) else [None] * len(want)
         for at, (one, other, third) in enumerate(zip(want, got, truths, strict=True)):
-            yield from _items(f"{output}[{at}]", base, one, other, third)
+            yield from items(f"{output}[{at}]", base, one, other, third)
     elif isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys() and want:
         fits = isinstance(truth, dict) and truth.keys() == want.keys()
         yield output, base, _vector(want, want), _vector(got, want), _vector(truth, want) if fits else None
@@ -83,7 +83,7 @@ def _compare(output: str, base: str, want: Value, got: Value, truth: Value, cont
         )
 
     if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray):
-        fault = _structure(want, got)
+        fault = structure_fault(want, got)
         return result(fault=fault) if fault else result(exact=_nothing_to_compare(want))
     fault = _dtype(want, got) or _shape(want, got, truth)
     if fault:
@@ -98,7 +98,8 @@ def _compare(output: str, base: str, want: Value, got: Value, truth: Value, cont
     return _floats(result(nans=nans), want, got, oracle, truth, context)
 
 
-def _structure(want: Value, got: Value) -> Fault | None:
+def structure_fault(want: Value, got: Value) -> Fault | None:
+    """Where one side is a tensor and the other is none, or a sequence or a map of other length or keys."""
     kinds = _kind(want), _kind(got)
     if kinds[0] != kinds[1]:
         return Fault(rule="parity.structure", text=f"expected {kinds[0]}, got {kinds[1]}")
@@ -189,7 +190,7 @@ def _floats(
 ) -> OutputComparison:
     kind = float_dtype(want.dtype)
     assert kind is not None  # `_is_float` said so
-    left_out = _left_out(want, context.flips)
+    left_out = chosen_by_flips(want, context.flips)
     why = "" if oracle is not None else context.no_oracle or _why_no_oracle(truth, want)
     want, got = real_parts(want), real_parts(got)
     oracle = None if oracle is None else real_parts(oracle)
@@ -211,7 +212,7 @@ def _floats(
     )
 
 
-def _left_out(want: Array, flips: list[Mask]) -> Mask | None:
+def chosen_by_flips(want: Array, flips: list[Mask]) -> Mask | None:
     """Elements that an explained flip chose: the places of every mask whose shape is a prefix of this one's."""
     fitting = [mask for mask in flips if mask.ndim and mask.shape == want.shape[: mask.ndim] and mask.any()]
     if not fitting:

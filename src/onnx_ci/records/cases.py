@@ -19,12 +19,17 @@ class CaseOutput:
 
     Attributes:
         e_torch: relL2 of PyTorch in its own dtype against the oracle; None without an oracle, or for exact dtypes.
+        e_unoptimized: relL2 of the unoptimized graph in float64 against the oracle; None where that was not run.
+        rounding: What rounding of the constants that the exporter made can do to it in the unoptimized graph, as relL2;
+            None where nobody measured it, which is also where `e_unoptimized` left no doubt.
     """
 
     name: str
     dtype: str
     shape: list[int]
     e_torch: float | None = None
+    e_unoptimized: float | None = None
+    rounding: float | None = None
 
 
 @record
@@ -80,9 +85,12 @@ class CaseList:
 
     Attributes:
         batch: What is known of rows that do not depend on each other; None in lists of before it was looked at.
+        made: Float constants of the shipped file that are not the module's own, but made by the exporter and rounded to
+            the file's dtype; None where that is not known.
     """
 
     schema_version: int
     cases: list[Case]
     notes: list[str] = field(default_factory=list)
     batch: BatchIdentity | None = None
+    made: list[str] | None = None

@@ -84,6 +84,8 @@ class OutputFigures:
         max_rel: Largest relative difference among elements above the floor.
         beyond: Share of elements over the elementwise limit, 0 to 1.
         argmax_agreement: Share of rows (last axis) whose argmax agrees; None below two elements.
+        e_function: relL2 of the file in float64 against the oracle, equal on every target; None where it did not run.
+        function_limit: What e_function may be.
     """
 
     case: str
@@ -103,6 +105,8 @@ class OutputFigures:
     ulp: float | None = None
     beyond: float | None = None
     argmax_agreement: float | None = None
+    e_function: float | None = None
+    function_limit: float | None = None
     note: str = ""
 
 

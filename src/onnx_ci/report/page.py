@@ -31,7 +31,7 @@ section { border-top: 2px solid var(--line); margin-top: 2rem; } summary { curso
 pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem; }
 """
 _ERRORS = ["PyTorch", "Target", "Limit", "Max abs", "at", "Max rel", "ULP", "Cosine", "Beyond", "Same argmax"]
-_FIGURES = ["Case", "Output", "", "Judged by", *_ERRORS]
+_FIGURES = ["Case", "Output", "", "Judged by", *_ERRORS, "File in float64", "Limit"]
 _MOST_CAUSES = 20
 _TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
 
@@ -152,6 +152,7 @@ def _figures(one: OutputFigures) -> list[str]:
         at,
         *map(figure, more),
         *shares,
+        *map(figure, [one.e_function, one.function_limit]),
     ]
 
 

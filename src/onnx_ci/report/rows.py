@@ -192,13 +192,21 @@ def _finding_rank(finding: Finding) -> int:
     return order[finding.status]
 
 
-def _badness(figures: OutputFigures) -> tuple[int, float]:
+def other_function(figures: OutputFigures) -> bool:
+    """Whether the row is broken since the file in float64 is not the module's function, before any target has part."""
+    error, limit = figures.e_function, figures.function_limit
+    return figures.status in ("fail", "warn") and error is not None and limit is not None and not error <= limit
+
+
+def _badness(figures: OutputFigures) -> tuple[int, bool, float]:
     """Broken ones first, then by how much of the limit is used up; NaN is the worst of all."""
     rank = {"error": 4, "fail": 3, "warn": 2}.get(figures.status, 1)
-    if figures.e_runtime is None:
-        return rank, -1.0
-    used = figures.e_runtime / figures.limit if figures.limit else figures.e_runtime
-    return rank, math.inf if math.isnan(used) else used
+    function = other_function(figures)
+    error, limit = (figures.e_function, figures.function_limit) if function else (figures.e_runtime, figures.limit)
+    if error is None:
+        return rank, function, -1.0
+    used = error / limit if limit else error
+    return rank, function, math.inf if math.isnan(used) else used
 
 
 def _latency(result: Result, export: Result | None) -> Latency | None:

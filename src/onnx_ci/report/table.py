@@ -10,7 +10,7 @@ from tabulate import tabulate
 from onnx_ci.records.result import OutputFigures
 from onnx_ci.report.escape import code, prose
 from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, times
-from onnx_ci.report.rows import ICONS, Latency, Row, golden_word, verdict
+from onnx_ci.report.rows import ICONS, Latency, Row, golden_word, other_function, verdict
 
 HEADERS = ("Model", "Target", "Verdict", "Parity", "Golden", "Latency", "Artifact")
 LEGEND = (
@@ -43,6 +43,8 @@ def parity(figures: OutputFigures | None) -> tuple[str, str]:
     """The worst figures as plain text: the error with its limit, and what was measured where there is no oracle."""
     if figures is None:
         return NONE, ""
+    if other_function(figures):
+        return f"{figure(figures.e_function)}{NBSP}>{NBSP}{figure(figures.function_limit)}", "another function: float64"
     if figures.against == "exact":
         return ("exact" if figures.status in ("pass", "skip") else "differs"), ""
     kept = "≤" if figures.status in ("pass", "warn", "skip") else ">"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
 from onnx_ci.twin.execute import Change
 from onnx_ci.twin.model import Twin, TwinRun
+from onnx_ci.twin.registry import Unoracled
 from onnx_ci.twin.values import Array, Value
 
 _ROUNDING: dict[int, float] = {
@@ -21,11 +24,12 @@ _ROUNDING: dict[int, float] = {
 
 
 def amplification(
-    twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4, first: int = 0
+    twin: Twin, feeds: Mapping[str, Any], made: Collection[str], seeds: int = 4, first: int = 0
 ) -> dict[str, float]:
     """By output, the largest relL2 that one rounding of the named constants makes; 0 where none is named.
 
-    Whole numbers are left alone, for nothing was rounded there, and so are the scales of Resize, which decide a size.
+    An exact output is told by the share of its elements that change; infinity says that a shape does. Whole numbers are
+    left alone, for nothing was rounded there, and so are the scales of Resize, which decide a size.
 
     Args:
         twin: The model.
@@ -39,7 +43,7 @@ def amplification(
 
 
 def run_with_amplification(
-    twin: Twin, feeds: Mapping[str, Value], made: Collection[str], seeds: int = 4, first: int = 0
+    twin: Twin, feeds: Mapping[str, Any], made: Collection[str], seeds: int = 4, first: int = 0
 ) -> tuple[TwinRun, dict[str, float]]:
     """The plain run and the amplification, in one pass over the weights."""
     step = _steps(twin, made)
@@ -47,7 +51,11 @@ def run_with_amplification(
     for seed in range(first, first + seeds if step else first):
         # A constant is read more than once where several nodes use it, and must move the same way each time.
         changes.append({name: partial(_moved, size=size, seed=(seed, at)) for at, (name, size) in enumerate(step)})
-    plain, *moved = twin.run_all(feeds, changes)
+    try:
+        plain, *moved = twin.run_all(feeds, changes)
+    except Unoracled:
+        plain = twin.run(feeds)  # raises too, or else a shape that moved no longer fits
+        return plain, dict.fromkeys(plain.outputs, math.inf)
     largest = {
         name: max((_relative(run.outputs[name], value) for run in moved), default=0.0)
         for name, value in plain.outputs.items()
@@ -71,14 +79,20 @@ def _moved(constant: Array, size: float, seed: tuple[int, int]) -> Array:
 
 
 def _relative(moved: Value, plain: Value) -> float:
-    """relL2 over the places where both are finite; sequences as one long vector, exact dtypes not at all."""
+    """relL2 over the places where both are finite (exact dtypes: the share of elements that differ).
+
+    Infinite where a shape changes, for then nothing can be told; the largest of a sequence's.
+    """
     if isinstance(plain, list) and isinstance(moved, list):
-        pairs = zip(moved, plain, strict=False)
-        return max((_relative(a, b) for a, b in pairs), default=0.0)
+        if len(plain) != len(moved):
+            return math.inf
+        return max((_relative(a, b) for a, b in zip(moved, plain, strict=True)), default=0.0)
     if not isinstance(plain, np.ndarray) or not isinstance(moved, np.ndarray):
         return 0.0
-    if plain.dtype.kind not in "fc" or moved.shape != plain.shape:
-        return 0.0
+    if moved.shape != plain.shape:
+        return math.inf
+    if plain.dtype.kind not in "fc":
+        return float(np.mean(moved != plain)) if plain.size else 0.0
     both = np.isfinite(plain) & np.isfinite(moved)
     norm = float(np.linalg.norm(plain[both]))
     return float(np.linalg.norm((moved - plain)[both])) / norm if norm else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -50,7 +51,7 @@ class Twin:
         """Opens a file; data beside it is read when its node runs. Its paths are the caller's to check before."""
         return cls(onnx.load(str(path), load_external_data=False), Path(path).resolve().parent)
 
-    def run(self, feeds: Mapping[str, Value], keep: Collection[str] = (), change: Change | None = None) -> TwinRun:
+    def run(self, feeds: Mapping[str, Any], keep: Collection[str] = (), change: Change | None = None) -> TwinRun:
         """Runs the main graph.
 
         Args:
@@ -63,9 +64,7 @@ class Twin:
         """
         return self.run_all(feeds, [change or {}], keep)[0]
 
-    def run_all(
-        self, feeds: Mapping[str, Value], changes: Sequence[Change], keep: Collection[str] = ()
-    ) -> list[TwinRun]:
+    def run_all(self, feeds: Mapping[str, Any], changes: Sequence[Change], keep: Collection[str] = ()) -> list[TwinRun]:
         """The same for several sets of changes in one pass: each weight is read once, and what is equal done once.
 
         Raises:
@@ -93,7 +92,7 @@ class Twin:
             if constant is not None and constant.data_type in weights.FLOATS:
                 yield step.node.output[0], constant
 
-    def _fed(self, feeds: Mapping[str, Value]) -> dict[str, Value]:
+    def _fed(self, feeds: Mapping[str, Any]) -> dict[str, Value]:
         missing = [name for name in self._plan.inputs if name not in feeds and name not in self._plan.constants]
         if missing:
             raise Unoracled("graph", f"input {missing[0]} is missing")

@@ -27,6 +27,7 @@ from onnx_ci.verify import (
     batch,
     bench,
     calibrated,
+    function,
     golden,
     parity,
     placement,
@@ -105,6 +106,7 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     _contract(job)
     verdict = _parity(job, environment)
     _contract_by_cases(job)
+    _function(job)
     _golden(job)
     _provider(job)
     _latency(job)
@@ -193,6 +195,17 @@ def _parity(job: _Job, environment: Environment) -> parity.Verdict | None:
         job.figures = verdict.figures
         job.compared = runs.comparisons
         return verdict
+
+
+def _function(job: _Job) -> None:
+    """The file in float64: it asks for no provider, so it is told where the target is not there too."""
+    with job.stages.run("parity", shown="twin"):
+        if job.model is None or job.cases is None:
+            job.skip("parity.function", job.blocked or f"{layout.CASES} can't be read")
+            return
+        judged = function.judge(job.artifact, job.cases)
+        job.findings += judged.findings
+        job.figures = function.shown(job.figures, judged)
 
 
 def _contract_by_cases(job: _Job) -> None:

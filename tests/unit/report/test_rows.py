@@ -5,8 +5,9 @@ from tests.fakes.results import GPU_MACHINE, MACHINE, figures, finding, healthy,
 
 from onnx_ci.records.report import Leg, Plan
 from onnx_ci.report.merge import merge
+from onnx_ci.report.numbers import plain
 from onnx_ci.report.rows import Latency, rows, same_machine, verdict
-from onnx_ci.report.table import latency
+from onnx_ci.report.table import latency, parity
 
 
 def only(results, target="cpu", plan=None):
@@ -90,3 +91,13 @@ def test_machines_that_do_not_say_what_they_are_are_not_the_same():
     assert same_machine(MACHINE, MACHINE)
     assert not same_machine(MACHINE, GPU_MACHINE)
     assert not same_machine(replace(MACHINE, cpu=""), replace(MACHINE, cpu=""))
+
+
+def test_a_file_that_is_another_function_is_shown_by_its_figures_in_float64():
+    found = [finding("parity.function", "fail", "b", "")]
+    off = figures("b", 1e-7, status="fail", e_function=2e-6, function_limit=1e-9)
+    row = only([result("m", "cpu", found, parity=[figures("a", 4e-6), off, figures("c", 1e-5, status="fail")])])
+    assert row.parity == off
+    assert [plain(text) for text in parity(row.parity)] == ["2e-6 > 1e-9", "another function: float64"]
+    excused = figures("b", 1e-7, e_function=2e-6, function_limit=1e-9)
+    assert [plain(text) for text in parity(excused)] == ["1e-7 ≤ 5e-6", ""]

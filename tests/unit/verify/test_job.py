@@ -111,7 +111,7 @@ def test_other_weights_than_pytorchs_fail_parity_and_are_not_timed(tmp_path: Pat
     wrong[1, 1] *= 1.01
     result = run(write_artifact(tmp_path / "a", model=linear_model(weight=wrong)))
     assert result.status == "fail"
-    assert set(bad(result)) == {"parity.runtime", "parity.unoptimized"}
+    assert set(bad(result)) == {"parity.function", "parity.runtime", "parity.unoptimized"}
     assert "fails too, so the fault lies in the file" in bad(result)["parity.unoptimized"].message
     latency = next(one for one in result.findings if one.rule == "latency.measured")
     assert latency.status == "skip"
