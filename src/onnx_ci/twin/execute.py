@@ -104,7 +104,7 @@ def _in_step(step: Step, scopes: Sequence[Scope]) -> list[dict[str, Value]]:
             outputs = _run(step, inputs, scope)
         first = inputs if first is None else first
         made.append(outputs)
-    if step.node.op_type == "Constant" and step.body is None:
+    if step.node.op_type in weights.CONSTANTS and step.body is None:
         return [_constant(scope, outputs) for scope, outputs in zip(scopes, made, strict=True)]
     return made
 

@@ -78,7 +78,10 @@ class Twin:
         return [TwinRun(dict(zip(names, outputs, strict=True)), kept, listed) for outputs, kept in runs]
 
     def float_constants(self) -> Iterator[tuple[str, Array]]:
-        """Float constants of the main graph by name, widened, one in memory at a time."""
+        """Float constants of the main graph by name, widened, one in memory at a time.
+
+        Initializers, the tensors of Constant nodes, and the one number that a ConstantOfShape fills its output with.
+        """
         for name, tensor in self.float_tensors():
             yield name, weights.read(tensor, self.base)
 

@@ -16,6 +16,7 @@ _RAW: dict[int, np.dtype[Any]] = {
     TensorProto.DOUBLE: np.dtype("<f8"),
     TensorProto.FLOAT16: np.dtype("<f2"),
 }
+CONSTANTS = ("Constant", "ConstantOfShape")
 FLOATS: set[int] = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
@@ -55,8 +56,8 @@ def _shaped(flat: Array, tensor: TensorProto) -> Array:
 
 
 def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
-    """The tensor that a Constant node holds; None for another node, and for one that holds a number or text."""
-    if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
+    """The tensor that a Constant or ConstantOfShape node holds; None for another, and where it is a number or text."""
+    if node.op_type not in CONSTANTS or node.domain not in ("", "ai.onnx"):
         return None
     return next((item.t for item in node.attribute if item.name == "value"), None)
 

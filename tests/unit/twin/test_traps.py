@@ -91,6 +91,24 @@ def test_constant_of_shape_without_a_value_is_a_float_zero():
     assert made.dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16)])
+def test_constant_of_shape_fills_with_the_number_that_was_written(dtype):
+    value = numpy_helper.from_array(np.array([0.7], dtype))
+    assert run("ConstantOfShape", np.array([2]), value=value).tolist() == [0.7, 0.7]
+    whole = numpy_helper.from_array(np.array([7]))
+    assert run("ConstantOfShape", np.array([2]), value=whole).dtype == np.int64
+
+
+def test_what_constant_of_shape_fills_with_counts_as_a_constant():
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (int64[1] n) => (float[k] y) { y = ConstantOfShape<value = float[1] {0.7}>(n) }"""
+    )
+    twin, feeds = Twin(model), {"n": np.array([3])}
+    assert [name for name, _ in twin.float_constants()] == ["y"]
+    assert 2.0**-25 < amplification(twin, feeds, ["y"])["y"] < 2.0**-23
+
+
 def test_eye_and_range_and_windows_are_in_double():
     near(run("EyeLike", np.ones((2, 3), np.int32), dtype=1), np.eye(2, 3))
     near(run("Range", *(np.array(number) for number in (0.1, 1.0, 0.3))), 0.1 + 0.3 * np.arange(3))

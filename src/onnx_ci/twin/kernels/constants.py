@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_ci.twin.attributes import meant
 from onnx_ci.twin.registry import Call, Elsewhere, Unoracled, kernel
 from onnx_ci.twin.values import Array, Value, widened
 
@@ -44,9 +45,20 @@ def tensor(message: onnx.TensorProto) -> Array:
 
 @kernel("ConstantOfShape")
 def constant_of_shape(call: Call, shape: Array) -> Array:
-    """Filled with zeros where no value is given."""
-    value = tensor(call["value"]) if call["value"] is not None else np.zeros(1)
-    return np.full(tuple(shape), value.reshape(-1)[0], value.dtype)
+    """Filled with zeros where no value is given; a number that a forward wrote is often kept here."""
+    value = np.zeros(()) if call["value"] is None else written(numpy_helper.to_array(call["value"]))
+    return np.full(tuple(shape), value, value.dtype)
+
+
+def written(value: Array) -> Array:
+    """The one number of a tensor: a float as it was written, of whichever width."""
+    value = value.reshape(-1)[0]
+    if value.dtype == np.float32:
+        return np.array(meant(float(value)))
+    if value.dtype.name not in ("float16", "bfloat16"):
+        return np.array(value)
+    shorter = (float(f"{float(value):.{digits}g}") for digits in range(1, 6))
+    return np.array(next((number for number in shorter if value.dtype.type(number) == value), float(value)))
 
 
 @kernel("Cast")
