@@ -170,7 +170,7 @@ def test_an_operator_without_a_kernel_fails_structure(tmp_path: Path) -> None:
     job = linear_job(inputs={})
     result = run(write_artifact(tmp_path / "a", model=model, cases=[], job=job), job)
     assert bad(result)["structure.load"].status == "fail"
-    assert "no kernel for Gemm(13) for bfloat16" in bad(result)["structure.load"].message
+    assert "no kernel for Gemm(13) of bfloat16" in bad(result)["structure.load"].message
     assert statuses(result)["parity.run"] == "skip"
 
 
