@@ -118,7 +118,7 @@ def test_calibrating_a_wrong_model_is_a_broken_promise(project):
     write_artifact(project / "onnx-ci-out" / "artifacts" / "net", job=job, model=model)
     done = onnx_ci(project, "calibrate", "--model", "net")
     assert done.returncode == 1
-    assert "net on cpu: y: refused, since it is wrong: y: relL2" in done.stdout
+    assert "net on cpu: y: refused, since it is wrong: " in done.stdout
 
 
 def test_a_calibration_that_cannot_be_read_is_a_config_error(project):

@@ -25,7 +25,8 @@ from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import Calibrated, CalibrateRequest
 from onnx_ci.records.model import ParitySpec, TargetSpec
-from onnx_ci.verify import calibrated, placement, structure
+from onnx_ci.records.result import Finding
+from onnx_ci.verify import calibrated, function, placement, structure
 from onnx_ci.verify.opener import Opener
 from onnx_ci.verify.parity import CaseRuns, run_cases
 from onnx_ci.verify.session import (
@@ -73,9 +74,10 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
     missing = placement.missing(target, available_providers(), known_providers(), environment.packages)
     if missing:
         return Calibrated(absent=missing.message)
-    contract, cases = artifact.contract(), artifact.cases().cases
-    spec = _strict(request.job.model.parity)
-    seen = _Seen()
+    contract, listed = artifact.contract(), artifact.cases()
+    cases, spec = listed.cases, _strict(request.job.model.parity)
+    progress("twin")
+    seen = _Seen(refused=_other_functions(function.judge(artifact, listed).findings))
     for run in _runs(environment.cores):
         progress(run.name)
         opener = Opener(artifact, replace(target, threads=run.threads), request.job.model.custom_ops)
@@ -104,6 +106,11 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
 def _strict(spec: ParitySpec) -> ParitySpec:
     """The highest budget that there is, and nothing by hand: what fails under this is wrong."""
     return replace(spec, budget=HIGHEST, outputs={}, calibrations={}, calibration=None)
+
+
+def _other_functions(findings: Sequence[Finding]) -> dict[str, str]:
+    """Outputs that the file computes by another function than the module: no budget makes up for that."""
+    return {one.subject.partition("[")[0]: one.message for one in findings if one.status in ("fail", "error")}
 
 
 def _sound(artifact: Artifact, request: CalibrateRequest) -> None:

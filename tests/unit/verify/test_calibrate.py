@@ -98,6 +98,25 @@ def test_a_wrong_model_is_not_calibrated_into_being_right(tmp_path: Path) -> Non
     assert answer.calibration.observed == {}
 
 
+def test_another_function_is_refused_though_it_errs_less_than_16_times(tmp_path: Path) -> None:
+    """A weight that is a little off, where PyTorch errs so much that the budget alone would take it."""
+    x = np.random.default_rng(3).normal(size=(64, 4)).astype(np.float32)
+    exact = x.astype(np.float64) * 3
+    noisy = (exact * (1 + 1e-4 * np.random.default_rng(4).normal(size=exact.shape))).astype(np.float32)
+    model = model_of(
+        [helper.make_node("Mul", ["x", "weight"], ["y"])],
+        [tensor("x", TensorProto.FLOAT, ["batch", 4])],
+        [tensor("y", TensorProto.FLOAT, ["batch", 4])],
+        [helper.make_tensor("weight", TensorProto.FLOAT, [], [3.001])],
+    )
+    answer = run(
+        write_artifact(tmp_path / "m", model=model, cases=[MadeCase("one", {"x": x}, {"y": noisy}, {"y": exact})])
+    )
+    assert list(answer.refused) == ["y"]
+    assert answer.calibration is not None
+    assert answer.calibration.observed == {}
+
+
 def test_what_a_manual_tolerance_judges_is_neither_calibrated_nor_refused(tmp_path: Path) -> None:
     manual = {"y": Tolerance(rtol=0.1, atol=0.1, reason="reviewed")}
     answer = run(cancelling(tmp_path / "m", times=1 / 20), linear_job(parity=ParitySpec(outputs=manual)))
