@@ -72,6 +72,7 @@ def boundary_cases(
     user: Sequence[RunCase],
     *,
     notes: list[str] | None = None,
+    flops: float = 0.0,
 ) -> list[RunCase]:
     """Cases at the edges of the dims: DESIGN's list, within a budget of memory and work.
 
@@ -81,11 +82,12 @@ def boundary_cases(
         example: The case that the export ran on, measured.
         user: The user's cases, whose values show what the inputs may be.
         notes: Receives a sentence for each case that was left out.
+        flops: That the example takes; 0 where it is not known.
     """
     base = example if example.dims else measure(example, promised)
     limits, shapes, widths = frame(promised, ranges, base)
     known = [case.dims for case in user]
-    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known)
+    plans, left_out = sizes.boundaries(limits, base.dims, shapes, widths, known, flops)
     if notes is not None:
         notes += left_out
     return [make(plan, promised, base, user) for plan in plans]

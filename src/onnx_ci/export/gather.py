@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export import batch, cases, promise, scan, sizes
+from onnx_ci.export import batch, cases, operations, promise, scan, sizes
 from onnx_ci.export.batch import Batch
 from onnx_ci.export.measure import measure
 from onnx_ci.export.sizes import Plan
@@ -41,9 +41,10 @@ def gather(
     notes: list[str] = []
     base = example if example.dims else measure(example, subject.declared)
     allowed = promise.ranges(subject, graph)
-    edges = cases.boundary_cases(subject.declared, allowed, base, user, notes=notes)
+    flops = operations.count(subject.module, subject.call)
+    edges = cases.boundary_cases(subject.declared, allowed, base, user, notes=notes, flops=flops)
     limits, shapes, widths = cases.frame(subject.declared, allowed, base)
-    fits = sizes.budget(base.dims, shapes, widths)
+    fits = sizes.budget(base.dims, shapes, widths, flops)
 
     def make(plan: Plan) -> RunCase:
         return cases.make(plan, subject.declared, base, user)

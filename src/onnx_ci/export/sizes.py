@@ -22,6 +22,10 @@ MOST_GROWTH = 16
 """How many times the example's work a case may be."""
 FREE_WORK = 1 << 24
 """Work that any case may be, however small the example is."""
+FREE_FLOPS = 6e10
+"""Floating-point operations that any case may take: a few seconds in float64 on one core."""
+MOST_FLOPS_GROWTH = 4
+"""How many times the example's operations a case may take beyond that."""
 _AWAY = 32
 _START = {0: 2}  # the first axis is a batch; others need room for kernels and strides
 _SPATIAL, _OTHER = 64, 12
@@ -97,7 +101,12 @@ def solve(axis: str, size: int) -> tuple[str, int] | None:
 
 
 def boundaries(
-    ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, widths: Mapping[str, int], known: Sequence[Sizes] = ()
+    ranges: Mapping[str, Range],
+    base: Sizes,
+    shapes: Shapes,
+    widths: Mapping[str, int],
+    known: Sequence[Sizes] = (),
+    flops: float = 0.0,
 ) -> tuple[list[Plan], list[str]]:
     """Each dim alone at its ends and one off the example, all at their ends, rectangles both ways.
 
@@ -107,11 +116,12 @@ def boundaries(
         shapes: The axes of each tensor, by path.
         widths: Bytes an element, by path.
         known: Sizes that a case exists for, beside the example's.
+        flops: Of the example.
 
     Returns:
         The plans, no sizes twice, and a sentence for each one that was left out.
     """
-    fits = budget(base, shapes, widths)
+    fits = budget(base, shapes, widths, flops)
     tried = [dict(base), *map(dict, known)]
     plans: list[Plan] = []
     notes: list[str] = []
@@ -247,13 +257,20 @@ def _largest(name: str, one: Range, dims: Sizes, fits: Fits) -> int:
     return low * one.step
 
 
-def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int]) -> Fits:
-    """What a case may cost, by the example's own cost."""
+def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int], flops: float = 0.0) -> Fits:
+    """What a case may cost, by the example's own cost.
+
+    Operations are taken to grow with the elements of the inputs, as they do where weights outweigh all else; `flops` 0
+    stands for not known.
+    """
     most = max(MOST_GROWTH * _work(base, shapes), FREE_WORK)
+    most_flops = max(MOST_FLOPS_GROWTH * flops, FREE_FLOPS)
+    one = flops / max(sum(_elements(axes, base) for axes in shapes.values()), 1)
 
     def fits(dims: Mapping[str, int]) -> bool:
         size = sum(widths[path] * _elements(axes, dims) for path, axes in shapes.items())
-        return size <= MOST_BYTES and _work(dims, shapes) <= most
+        taken = one * sum(_elements(axes, dims) for axes in shapes.values())
+        return size <= MOST_BYTES and _work(dims, shapes) <= most and taken <= most_flops
 
     return fits
 

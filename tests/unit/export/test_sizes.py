@@ -7,7 +7,7 @@ from typing import ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnx_ci.export.sizes import MOST_BYTES, MOST_CASES, Range, boundaries, example, mixed
+from onnx_ci.export.sizes import FREE_FLOPS, MOST_BYTES, MOST_CASES, Range, boundaries, example, mixed
 from onnx_ci.records.model import DimSpec
 
 IMAGE = {"images": ["batch", 3, "height", "width"]}
@@ -219,3 +219,29 @@ class TestMixed:
         shapes = [{"batch": 4}, {"batch": 4}, {"batch": 9}, {"width": 72}, {"depth": 3}, {"weight": 1.0}]
         plans = mixed(shapes, self.RANGES, self.BASE, [self.BASE])
         assert [plan.dims["batch"] for plan in plans] == [4]
+
+
+class TestOperations:
+    """A model of a hundred million weights takes two hundred million operations a token."""
+
+    SHAPES: ClassVar = {"ids": ["batch", "length"]}
+    RANGES: ClassVar = {"batch": Range(1, 8, 1, 2), "length": Range(1, 128, 1, 12)}
+    BASE: ClassVar = {"batch": 2, "length": 12}
+
+    def plans(self, flops: float) -> dict[str, dict[str, int]]:
+        made, _ = boundaries(self.RANGES, self.BASE, self.SHAPES, {"ids": 8}, flops=flops)
+        return {plan.name: plan.dims for plan in made}
+
+    def test_each_dim_alone_still_gets_to_its_end(self) -> None:
+        plans = self.plans(2e8 * 24)
+        assert plans["length-max"] == {"batch": 2, "length": 128}
+        assert plans["batch-max"] == {"batch": 8, "length": 12}
+
+    def test_together_they_get_as_far_as_can_be_afforded(self) -> None:
+        dims = self.plans(2e8 * 24)["all-max"]
+        assert 8 * 12 <= dims["batch"] * dims["length"] <= FREE_FLOPS / 2e8
+        assert self.plans(2e5 * 24)["all-max"] == {"batch": 8, "length": 128}
+        assert self.plans(0.0)["all-max"] == {"batch": 8, "length": 128}
+
+    def test_an_example_beyond_the_budget_may_be_outgrown_a_little(self) -> None:
+        assert self.plans(FREE_FLOPS)["length-max"] == {"batch": 2, "length": 4 * 12}
