@@ -9,6 +9,7 @@ from typing import Any
 from onnx_ci.artifact import layout
 from onnx_ci.errors import UsageError
 from onnx_ci.export import edges, program
+from onnx_ci.export.halves import halves
 from onnx_ci.export.shapes import declared_range, is_declared
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.records import codec
@@ -55,6 +56,7 @@ def contract(
         narrowed=dict(graph.reading.narrowed),
         export_options=_options(subject),
         declared=_declared(subject.spec),
+        halves=halves(graph.captured.program) if graph.captured else None,
     )
 
 

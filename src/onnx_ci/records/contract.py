@@ -62,6 +62,7 @@ class Contract:
         export_options: As they were given to the exporter; dims that the config declares as they were handed on.
         declared: What the config said: of inputs, dims, names and the batch, as JSON; what it left out is left out.
         domains: Operator set version by domain ("" is ai.onnx).
+        halves: Floats narrower than float32 that the captured program computes with; None where none was captured.
     """
 
     schema_version: int
@@ -84,3 +85,4 @@ class Contract:
     narrowed: dict[str, str] = field(default_factory=dict)
     export_options: dict[str, Any] = field(default_factory=dict)
     declared: dict[str, Any] = field(default_factory=dict)
+    halves: list[str] | None = None

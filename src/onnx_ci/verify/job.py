@@ -32,6 +32,7 @@ from onnx_ci.verify import (
     parity,
     placement,
     places,
+    precision,
     profile,
     refusal,
     regression,
@@ -177,6 +178,7 @@ def _contract(job: _Job) -> None:
             return
         declared = job.request.job.model
         job.findings += signature.judge(job.model, job.contract, declared)
+        job.findings.append(precision.judge(job.model, job.contract, job.source_map))
         job.findings += refusal.judge(job.model, job.contract, job.session or job.blocked)
         if job.cases is not None:
             job.findings.append(validated.judge(job.artifact, job.contract, job.cases.cases))

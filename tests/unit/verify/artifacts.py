@@ -124,6 +124,7 @@ def contract_of(model: onnx.ModelProto, job: JobSpec, **changes: Any) -> Contrac
         ir_version=model.ir_version,
         domains={item.domain: item.version for item in model.opset_import},
         environment=ENVIRONMENT,
+        halves=["bfloat16", "float16"],
     )
     return replace(made, **changes)
 
