@@ -36,7 +36,7 @@ KNOWN = {
 }
 HELD_OUT = {"fixtures/held_out.toml": ["clip", "efficientnet", "mobilevit", "whisper_encoder"]}
 """Never looked at while the gate was built."""
-SIDE = 96
+SIDE = 128
 """Images are declared no larger here, so that a thousand mutants take minutes."""
 
 
