@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.numerics.regression import compare as compare_runs
 from onnx_ci.records.messages import VerifyRequest
 from onnx_ci.records.model import DimSpec, InputSpec, JobSpec, LatencySpec
 from onnx_ci.records.result import Finding, Result
@@ -56,13 +57,38 @@ def written(folder: Path, model, **more) -> Artifact:
     return write_artifact(folder, model=model, job=job_of(), **more)
 
 
+@pytest.fixture
+def paced(monkeypatch: pytest.MonkeyPatch):
+    """Both files run for real, and a clock that only they move says how long they took: head, base, base again."""
+
+    def pace(head: float, base: float) -> None:
+        def compare(*runs, **more):
+            now = [0]
+
+            def taking(run, milliseconds: float):
+                def timed() -> None:
+                    run()
+                    now[0] += round(milliseconds * 1e6)
+
+                return timed
+
+            paces = (head, base, base)
+            timed = [taking(run, pace) for run, pace in zip(runs, paces, strict=True)]
+            return compare_runs(*timed, clock=lambda: now[0], **more)
+
+        monkeypatch.setattr(regression.regression, "compare", compare)
+
+    return pace
+
+
 def compared(head: Artifact, base: Path, spec: LatencySpec = SPEC) -> tuple[Result, list[Finding]]:
     request = VerifyRequest(artifact=str(head.folder), target=CPU, job=job_of(spec), base=str(base))
     result = verify(request, lambda stage: None)
     return result, [one for one in result.findings if one.rule == regression.RULE]
 
 
-def test_work_done_many_times_over_is_slower_and_says_where(tmp_path: Path) -> None:
+def test_work_done_many_times_over_is_slower_and_says_where(tmp_path: Path, paced) -> None:
+    paced(12.0, 1.0)
     origins = {made: Origin(node=f"node_{made}", op="MatMul", file="model.py", line=7) for made in ("h3", "product")}
     head, base = written(tmp_path / "head", chain(12), origins=origins), written(tmp_path / "base", chain(1))
     result, (found,) = compared(head, base.folder)
@@ -75,7 +101,8 @@ def test_work_done_many_times_over_is_slower_and_says_where(tmp_path: Path) -> N
     assert {"onnxruntime", "head", "base"} == {timing.runner for timing in result.latency}
 
 
-def test_work_saved_is_not_slower(tmp_path: Path) -> None:
+def test_work_saved_is_not_slower(tmp_path: Path, paced) -> None:
+    paced(1.0, 12.0)
     head, base = written(tmp_path / "head", chain(1)), written(tmp_path / "base", chain(12))
     _, (found,) = compared(head, base.folder)
     assert (found.status, found.file) == ("pass", None)
@@ -121,7 +148,8 @@ def test_a_base_that_can_not_be_read_is_no_base(tmp_path: Path) -> None:
     assert "can't be read" in found.message
 
 
-def test_each_size_of_the_mix_is_timed_and_a_missing_one_is_said(tmp_path: Path) -> None:
+def test_each_size_of_the_mix_is_timed_and_a_missing_one_is_said(tmp_path: Path, paced) -> None:
+    paced(12.0, 1.0)
     head, base = written(tmp_path / "head", chain(12)), written(tmp_path / "base", chain(1))
     shapes = [{"batch": 64, "weight": 0.8}, {"batch": 1, "weight": 0.2}, {"batch": 128, "weight": 1.0}]
     result, found = compared(head, base.folder, replace(SPEC, shapes=shapes))
