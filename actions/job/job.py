@@ -38,10 +38,10 @@ PRIVILEGED = ("pull_request_target", "workflow_run")
 STATUSES = {0: "pass", 1: "fail"}
 _REPORT = ("report", "summary", "junit")
 MAKES: dict[str, tuple[str, ...]] = {
-    "run": ("plan", "results", "artifacts", "contracts", *_REPORT),
+    "run": ("plan", "results", "artifacts", "contracts", "repros", *_REPORT),
     "plan": ("plan",),
-    "export": ("results", "artifacts", "contracts"),
-    "verify": ("results",),
+    "export": ("results", "artifacts", "contracts", "repros"),
+    "verify": ("results", "repros"),
     "report": _REPORT,
 }
 """What each command writes below `out`; a job passes on what it made itself, and nothing that it was given."""
@@ -113,6 +113,7 @@ def outputs(inputs: Mapping[str, str], code: int, *, here: Path, workspace: Path
         "upload-results": out / "results",
         "upload-artifacts": out / "artifacts",
         "upload-contracts": out / "artifacts",
+        "upload-repros": out / "repro",
         "upload-report": out / "report",
     }
     made = MAKES[inputs["command"]]

@@ -100,6 +100,15 @@ def test_a_job_uploads_only_what_it_made(made):
     assert outputs(made, "verify")["upload-artifacts"] == ""
 
 
+def test_what_shows_a_failure_is_uploaded_by_the_job_that_made_it(made):
+    script = made / "models" / "out" / "repro" / "a.cpu" / "y" / "repro.py"
+    assert outputs(made, "verify")["upload-repros"] == ""
+    script.parent.mkdir(parents=True)
+    script.write_text("")
+    assert outputs(made, "verify")["upload-repros"] == "models/out/repro"
+    assert outputs(made, "report")["upload-repros"] == ""
+
+
 def test_an_empty_folder_is_nothing_to_upload(tmp_path):
     (tmp_path / "out" / "results").mkdir(parents=True)
     assert (

@@ -12,7 +12,7 @@ import onnx
 
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.divergence.dataflow import Dataflow, NotExtracted, Part, Region
-from onnx_ci.divergence.session import CpuSession
+from onnx_ci.divergence.session import CpuSession, Open
 from onnx_ci.numerics import divergence
 from onnx_ci.numerics.divergence import Gap, Trail
 from onnx_ci.numerics.parity import largest_magnitude
@@ -37,8 +37,8 @@ class Reference(Protocol):
     def exact(self, names: Sequence[str]) -> Mapping[str, Value]:
         """In float64; empty where there is no such run."""
 
-    def exact_from(self, name: str, given: Mapping[str, Value]) -> Value:
-        """One value in float64, made from these others; None where that can't be had."""
+    def exact_from(self, name: str, given: Mapping[str, Value], part: onnx.ModelProto) -> Value:
+        """One value in float64, made from these others as the part makes it; None where that can't be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ class Sweep:
         folder: Where its external data lies.
         allowed: The budget, as a multiple of PyTorch's error.
         limit: For a model that ran in float64: the relL2 that is allowed, and nothing else counts.
-        custom_ops: Libraries of operators, for the parts that are run alone.
+        who: Whose values the reference has, in words.
+        open_part: Opens a part that is run alone, as it is in the file.
     """
 
     dataflow: Dataflow
@@ -90,7 +91,8 @@ class Sweep:
     folder: Path
     allowed: float = 4.0
     limit: float | None = None
-    custom_ops: Sequence[Path] = ()
+    who: str = "PyTorch"
+    open_part: Open = lambda raw: CpuSession(raw, optimized=False)  # a default of a field
 
 
 def locate(sweep: Sweep, outputs: Sequence[str], *, chunk: int = CHUNK) -> Located | None:
@@ -117,7 +119,9 @@ def _gaps(sweep: Sweep, names: Sequence[str]) -> list[Gap]:
         ]
     expected, unit = sweep.reference.expected(names), largest_magnitude(sweep.feeds)
     return [
-        divergence.gap(name, actual[name], expected[name], exact.get(name), allowed=sweep.allowed, unit=unit)
+        divergence.gap(
+            name, actual[name], expected[name], exact.get(name), allowed=sweep.allowed, unit=unit, who=sweep.who
+        )
         for name in names
     ]
 
@@ -162,11 +166,18 @@ def _alone(sweep: Sweep, region: Region, known: set[str]) -> Alone | None:
         given[name] = _in_form_of(actual[name], expected[name])
     target = _in_form_of(actual[region.value], expected[region.value], cast=False)
     model = sweep.dataflow.submodel(region, given, target, sweep.folder)
-    made = CpuSession(model.SerializeToString(), optimized=False, custom_ops=sweep.custom_ops).run(given)
-    exact = sweep.reference.exact_from(region.value, given)
+    made = sweep.open_part(model.SerializeToString()).run(given)
+    exact = sweep.reference.exact_from(region.value, given, model)
     unit = largest_magnitude(given)
     gap = divergence.gap(
-        region.value, made[region.value], target, exact, allowed=sweep.allowed, unit=unit, scores=given
+        region.value,
+        made[region.value],
+        target,
+        exact,
+        allowed=sweep.allowed,
+        unit=unit,
+        scores=given,
+        who=sweep.who,
     )
     return Alone(gap, Part(model=model, inputs=given, expected=target, actual=made[region.value]))
 

@@ -83,9 +83,10 @@ def told(diagnosis: Diagnosis, flow: Dataflow, origins: SourceMap, status: Statu
         message = f"{who} in case '{diagnosis.case}': {fault}{_why(diagnosis)}"
     else:
         origin, near = origin_of(located, flow, origins)
+        whose = "the CPU" if diagnosis.rung == "provider" else "PyTorch"
         rules = origin.rewrite.split(", ") if origin and origin.rewrite and not near else []
         fault = _FAULT[diagnosis.rung].format(which=_listed(diagnosis.culprits or list(dict.fromkeys(rules))))
-        message = f"{who} at {_where(located, origin, near)}: {_how(located)}; {fault}"
+        message = f"{who} at {_where(located, origin, near)}: {_how(located, whose)}; {fault}"
         data |= _data(located, origin)
         file, line = (origin.file, origin.line) if origin else (None, None)
     if diagnosis.assumed is not None:
@@ -147,11 +148,11 @@ def _where(located: Located, origin: Origin | None, near: bool) -> str:
     return f"{text}{module}{made}"
 
 
-def _how(located: Located) -> str:
+def _how(located: Located, who: str) -> str:
     gap = located.gap
     far = gap.text + values_text(gap)
     if not located.is_cause:
-        return f"{far}, yet right on PyTorch's own inputs, so it only passes on what rounding they bring"
+        return f"{far}, yet right on {who}'s own inputs, so it only passes on what rounding they bring"
     return f"{far}, with inputs within their budget"
 
 

@@ -65,6 +65,6 @@ def diverge(
         folder=model.parent,
         allowed=how.budget,
         limit=how.limit,
-        custom_ops=how.custom_ops,
+        open_part=opened,
     )
     return locate(sweep, outputs)

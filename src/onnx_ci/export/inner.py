@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 import torch
 
 from onnx_ci.artifact.tensors import Value
@@ -70,7 +71,7 @@ class Replay:
         except NotReplayed:
             return {}
 
-    def exact_from(self, name: str, given: Mapping[str, Value]) -> Value:
+    def exact_from(self, name: str, given: Mapping[str, Value], part: onnx.ModelProto) -> Value:
         """One value in float64, from these values of the graph in the place of the program's own."""
         known = {}
         for other, value in given.items():

@@ -27,6 +27,7 @@ from onnx_ci.verify import (
     batch,
     bench,
     calibrated,
+    divergence,
     function,
     golden,
     parity,
@@ -114,6 +115,7 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     if job.session is not None:
         job.session.close()
     _unoptimized(job, verdict)
+    _divergence(job, verdict)
     outputs = [item.name for item in job.model.graph.output] if job.model is not None else []
     findings = places.placed(job.findings, outputs, job.source_map, request.job.model)
     findings.sort(key=lambda one: STAGES.index(one.stage))
@@ -320,6 +322,18 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
         runs = parity.run_cases(session, job.artifact, job.cases.cases, job.spec, inner=inner, twice=False)
         session.close()
         job.findings.append(parity.judge_unoptimized(runs, verdict, job.spec, today()))
+
+
+def _divergence(job: _Job, verdict: parity.Verdict | None) -> None:
+    """The provider's own rung; a file that is wrong on the CPU too was looked into by the export."""
+    if verdict is None or verdict.passed or job.target.provider == CPU:
+        return
+    with job.stages.run("parity", shown="divergence"):
+        both = divergence.Providers(job.target.provider, job.opener.part(), job.opener.on_cpu().part(optimized=False))
+        repros = Path(job.request.repro) if job.request.repro else None
+        job.findings += divergence.judge(
+            job.artifact, job.compared, job.figures, job.spec, both, job.source_map, repros
+        )
 
 
 def _read(job: _Job, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:

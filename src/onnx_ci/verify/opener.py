@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.verify.scores import InnerScores
-from onnx_ci.verify.session import Level, Session, open_session
+from onnx_ci.verify.session import CPU, Level, Session, open_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,16 @@ class Opener:
         path = model or self.artifact.model
         return open_session(path, self.target, custom_ops=libraries, optimized=optimized, profile=profile)
 
-    def inner(self, *, optimized: bool | Level = True) -> InnerScores:
-        """What looks inside the graph, in the way that `open` with the same argument runs it."""
+    def on_cpu(self) -> Opener:
+        """The same on the CPU provider."""
+        return replace(self, target=TargetSpec(name=CPU, provider=CPU, threads=self.target.threads))
+
+    def part(self, *, optimized: bool | Level = True) -> Callable[[bytes], Session]:
+        """What opens a changed copy of the file, or a part of it."""
         libraries = [Path(path).resolve() for path in self.custom_ops]
         data = self.artifact.model.parent
-        return InnerScores(
-            self.artifact.model,
-            lambda copy: open_session(copy, self.target, custom_ops=libraries, optimized=optimized, data=data),
-        )
+        return lambda copy: open_session(copy, self.target, custom_ops=libraries, optimized=optimized, data=data)
+
+    def inner(self, *, optimized: bool | Level = True) -> InnerScores:
+        """What looks inside the graph, in the way that `open` with the same argument runs it."""
+        return InnerScores(self.artifact.model, self.part(optimized=optimized))
