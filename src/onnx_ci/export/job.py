@@ -16,6 +16,7 @@ from onnx_ci.export import (
     checks,
     edges,
     evaluate,
+    excluded,
     gather,
     goldens,
     graph,
@@ -142,6 +143,7 @@ class _Maker:
             judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
             findings += [*judged, *self._judge_opset()]
             findings = _settled(findings, outside.judge(self._subject, self._graph, self._user, self._folder))
+            findings = excluded.settle(self._subject, self._graph, findings, self._example, self._user, self._folder)
             self._write_records(seen, steps, translated.made)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)

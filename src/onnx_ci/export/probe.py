@@ -137,7 +137,7 @@ def _probe(
     return tried(subject, graph, case, folder, ", ".join(f"{name} = {size}" for name, size in sizes.items()))
 
 
-def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str) -> str:
+def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str, *, agrees: float = _AGREES) -> str:
     """What the module and the file do in a case, in a sentence that begins with `AGREED`, `REFUSED` or a fault."""
     with preserved(subject.module):
         given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
@@ -148,11 +148,11 @@ def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str) 
         actual = File(folder).run(feeds(subject, graph, case))
     except Exception as error:  # ONNX Runtime's errors have no common base
         return f"PyTorch runs and ONNX Runtime fails ({str(error).splitlines()[0][:160]})"
-    problem = next((said for name in expected if (said := _differs(expected[name], actual[name]))), "")
+    problem = next((said for name in expected if (said := _differs(expected[name], actual[name], agrees))), "")
     return f"the file {problem}" if problem else AGREED
 
 
-def _differs(expected: Value, actual: Value) -> str:
+def _differs(expected: Value, actual: Value, agrees: float) -> str:
     if not isinstance(expected, np.ndarray) or not isinstance(actual, np.ndarray):
         return ""
     if expected.shape != actual.shape:
@@ -161,4 +161,4 @@ def _differs(expected: Value, actual: Value) -> str:
         same = bool((expected == actual).all())
         return "" if same else "answers otherwise than PyTorch"
     error = relative_error(np.asarray(actual), np.asarray(expected))
-    return "" if error <= _AGREES else f"is off by relL2 {error:.2g}"
+    return "" if error <= agrees else f"is off by relL2 {error:.2g}"
