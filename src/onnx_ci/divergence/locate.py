@@ -115,7 +115,9 @@ def _gaps(sweep: Sweep, names: Sequence[str]) -> list[Gap]:
     actual, exact = sweep.inner(names), sweep.reference.exact(names)
     if sweep.limit is not None:
         return [
-            divergence.function_gap(name, actual[name], exact[name], sweep.limit) for name in names if name in exact
+            divergence.function_gap(name, actual[name], exact[name], sweep.limit)
+            for name in names
+            if name in exact and name in actual
         ]
     expected, unit = sweep.reference.expected(names), largest_magnitude(sweep.feeds)
     return [

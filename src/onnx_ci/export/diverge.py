@@ -13,6 +13,7 @@ from onnx_ci.divergence.dataflow import Dataflow
 from onnx_ci.divergence.locate import Inner, Located, Sweep, locate
 from onnx_ci.divergence.session import CpuSession, inner_values
 from onnx_ci.export.inner import Replay
+from onnx_ci.twin import Twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,22 @@ class How:
     inner: Inner | None = None
     limit: float | None = None
     custom_ops: Sequence[Path] = ()
+
+
+def in_float64(model: Path, feeds: Mapping[str, Value]) -> Inner:
+    """The values of the file's twin; `How.limit` says what they may err: the constants that the exporter rounded.
+
+    Raises:
+        Unoracled: When they are asked for, and an operator has no path in float64.
+    """
+    twin = Twin.open(model)
+    given = {name: value for name, value in feeds.items() if not isinstance(value, dict)}
+
+    def inner(names: Sequence[str]) -> Mapping[str, Value]:
+        ran = twin.run(given, keep=names)
+        return {name: value for name, value in (ran.kept | ran.outputs).items() if name in names}
+
+    return inner
 
 
 def diverge(

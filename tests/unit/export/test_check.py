@@ -17,7 +17,7 @@ from torch import nn
 from onnx_ci.artifact import layout
 from onnx_ci.divergence.locate import locate
 from onnx_ci.export import arrays, check, evaluate, graph, save
-from onnx_ci.export.diverge import How, diverge
+from onnx_ci.export.diverge import How, diverge, in_float64
 from onnx_ci.export.inner import NotReplayed, Replay
 from onnx_ci.export.options import Options
 from onnx_ci.export.types import RunCase
@@ -210,6 +210,19 @@ def test_the_program_in_float64_is_a_reference_for_a_graph_in_float64(blocks):
     found = located(blocks, How(inner=off, limit=1e-9))
     assert found is not None
     assert (found.gap.name, found.is_cause) == ("gelu_1", True)
+
+
+def test_the_twin_of_a_file_is_held_against_the_program_in_float64(blocks, tmp_path):
+    def how(shipped):
+        feeds = {name: arrays.to_value(leaf.value) for name, leaf in shipped.graph.inputs.items()}
+        return How(inner=in_float64(shipped.file, feeds), limit=1e-6)
+
+    changed = Shipped(tmp_path, Blocks())
+    changed.edit(flip_gelu)
+    assert located(blocks, how(blocks)) is None
+    found = located(changed, how(changed))
+    assert found is not None
+    assert (found.gap.name, found.nodes[-1].op_type, found.is_cause) == ("gelu_1", "Gelu", True)
 
 
 def test_inputs_that_do_not_fit_are_told(blocks):
