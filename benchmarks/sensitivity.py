@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -71,6 +72,7 @@ def exported(config: str, model: str, folder: Path) -> Path:
     there = (artifact / layout.MANIFEST).is_file()
     wrong = "" if there else export(config, model, artifact, side=SIDE, environment={})
     if wrong:
+        shutil.rmtree(artifact, ignore_errors=True)
         raise SystemExit(f"the export of {model} failed\n{wrong}")
     return artifact
 

@@ -21,7 +21,7 @@ from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records.cases import Case
 from onnx_ci.records.messages import VerifyRequest
 from onnx_ci.records.model import LatencySpec
-from onnx_ci.records.result import Result
+from onnx_ci.records.result import Finding, Result
 from onnx_ci.twin import Twin, Unoracled
 from onnx_ci.verify.job import verify
 
@@ -62,6 +62,9 @@ class Bench:
         exported: Its artifact, which stays as it is.
         folder: Where a copy may be made and changed.
         seed: Of the inputs that survivors are compared on.
+
+    Raises:
+        ValueError: The gate fails the sound file: then nothing is learnt from a faulty one.
     """
 
     def __init__(self, exported: Artifact, folder: Path, seed: int) -> None:
@@ -80,6 +83,10 @@ class Bench:
         # The export ran on the first; it has this origin only where the user gave none.
         self._example = next((case for case in cases if case.origin == "example"), cases[0])
 
+        alarms = self._broken()
+        if alarms:
+            raise ValueError(f"{self.name} fails without any fault in it: {alarms[0].message}")
+
     def verify(self) -> Result:
         """The product's own verdict on what lies in the folder now."""
         return verify(self._request, lambda stage: None)
@@ -90,7 +97,7 @@ class Bench:
         faulty = mutant.of(self.model)
         onnx.save(faulty, str(self.artifact.model))
         layout.write_manifest(self.artifact.folder)
-        broken = [one for one in self.verify().findings if one.status in ("fail", "error")]
+        broken = self._broken()
         rules = sorted({one.rule for one in broken})
         if any(one.stage == "structure" for one in broken):
             verdict = "structure"
@@ -112,6 +119,9 @@ class Bench:
             exporter=exporter,
             seconds=round(time.perf_counter() - start, 3),
         )
+
+    def _broken(self) -> list[Finding]:
+        return [one for one in self.verify().findings if one.status in ("fail", "error")]
 
     def _usual(self) -> tuple[bool, bool, bool]:
         """Whether the usual checks catch it: two of them on all of the gate's cases, the exporter's on the example."""
