@@ -80,6 +80,23 @@ def timing(
     )
 
 
+def oversubscribed(target: TargetSpec, cores: int) -> list[Finding]:
+    """Says that a target has more threads than the container has cores: they wait for each other then."""
+    if target.threads <= cores:
+        return []
+    has = "1 core" if cores == 1 else f"{cores} cores"
+    return [
+        finding(
+            "latency.oversubscribed",
+            "warn",
+            target.name,
+            f"target {target.name} has {target.threads} threads, and this machine or container gives {has}",
+            hint=f"Set threads = {cores} for the target, or give its runner as many cores as production has.",
+            data={"threads": target.threads, "cores": cores},
+        )
+    ]
+
+
 def refused(reasons: Sequence[str]) -> Finding:
     """Says why nothing was timed: a time says nothing about a file that is wrong or ran elsewhere."""
     message = f"not measured, since {' and '.join(reasons)}"

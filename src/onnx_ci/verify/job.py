@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TypeVar
 
 import onnx
 
-from onnx_ci.artifact import dataflow, graph, layout
+from onnx_ci.artifact import graph, layout
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.machine import describe, today
 from onnx_ci.errors import OnnxCiError
@@ -34,7 +33,6 @@ from onnx_ci.verify import (
     placement,
     places,
     precision,
-    profile,
     refusal,
     regression,
     shapes,
@@ -42,11 +40,11 @@ from onnx_ci.verify import (
     structure,
     untested,
     validated,
+    witness,
 )
 from onnx_ci.verify.opener import Opener
 from onnx_ci.verify.session import (
     CPU,
-    PlacedNode,
     RuntimeFault,
     Session,
     available_providers,
@@ -54,7 +52,6 @@ from onnx_ci.verify.session import (
 )
 from onnx_ci.verify.stages import Stages
 
-_PROFILED_RUNS = 12
 Versioned = TypeVar("Versioned", Contract, CaseList, SourceMap)
 
 
@@ -111,7 +108,7 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     _function(job)
     _golden(job)
     _provider(job)
-    _latency(job)
+    _latency(job, environment.cores)
     if job.session is not None:
         job.session.close()
     _unoptimized(job, verdict)
@@ -246,32 +243,14 @@ def _provider(job: _Job) -> None:
             if not job.broken("provider"):
                 job.skip("provider.active", job.blocked)
             return
-        nodes = job.session.placement()
-        shape_nodes = dataflow.shape_arithmetic(job.model) if job.target.provider != CPU else set()
-        strays = placement.sort_nodes(nodes or [], job.target, shape_nodes).strays
-        share = _share(job, strays) if strays and job.target.fallback == "forbid" else None
+        listed = job.cases.cases if job.cases else []
         origins = graph.origins_by_node(job.source_map)
-        job.findings += placement.judge(nodes, job.target, shape_nodes, share, origins)
+        job.findings += witness.judge(job.session.placement(), job.opener, job.model, listed, origins)
 
 
-def _share(job: _Job, strays: list[PlacedNode]) -> float | None:
-    """The part of the time that strays take, from a profile of the example; None where it can't be had."""
-    case = bench.pick_case(job.cases.cases) if job.cases else None
-    if case is None:
-        return None
-    try:
-        with tempfile.TemporaryDirectory(prefix="onnx-ci-profile-") as folder:
-            session = job.opener.open(profile=Path(folder) / "run")
-            feeds, _ = parity.feeds_for(session, parity.read_inputs(job.artifact, case))
-            for _ in range(_PROFILED_RUNS):
-                session.run(feeds)
-            return profile.share_of(session.end_profiling(), strays, job.target.provider)
-    except (RuntimeFault, OnnxCiError, OSError, ValueError):
-        return None
-
-
-def _latency(job: _Job) -> None:
+def _latency(job: _Job, cores: int) -> None:
     with job.stages.run("latency"):
+        job.findings += bench.oversubscribed(job.target, cores)
         case = bench.pick_case(job.cases.cases) if job.cases else None
         if job.session is None or case is None:
             job.findings.append(bench.refused([job.blocked or "there is no case to run"]))

@@ -25,7 +25,12 @@ class Opener:
     custom_ops: Sequence[str] = ()
 
     def open(
-        self, *, model: Path | None = None, optimized: bool | Level = True, profile: Path | None = None
+        self,
+        *,
+        model: Path | None = None,
+        optimized: bool | Level = True,
+        profile: Path | None = None,
+        forbid_cpu: bool = False,
     ) -> Session:
         """Opens the file.
 
@@ -33,13 +38,16 @@ class Opener:
             model: Another one in its place.
             optimized: As of `open_session`.
             profile: Likewise.
+            forbid_cpu: Likewise.
 
         Raises:
             RuntimeFault: It can't be opened.
         """
         libraries = [Path(path).resolve() for path in self.custom_ops]
         path = model or self.artifact.model
-        return open_session(path, self.target, custom_ops=libraries, optimized=optimized, profile=profile)
+        return open_session(
+            path, self.target, custom_ops=libraries, optimized=optimized, profile=profile, forbid_cpu=forbid_cpu
+        )
 
     def on_cpu(self) -> Opener:
         """The same on the CPU provider."""

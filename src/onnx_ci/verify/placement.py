@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import Origin
 from onnx_ci.verify.session import CPU, PlacedNode
 
+Witness = Literal["assignment", "probe", "profile"]
+"""What tells where nodes run: the session's own record, a session that may not use the CPU, the profile of a run."""
 _ALLOWED_SHARE = 0.01
 _SHOWN = 5
 _PACKAGES = {
@@ -124,15 +126,17 @@ def judge(
     shape_nodes: Collection[str],
     share: float | None,
     origins: Mapping[str, Origin],
+    witness: Witness = "assignment",
 ) -> list[Finding]:
     """Judges where each node runs.
 
     Args:
-        nodes: As the runtime placed them; None where it does not tell.
+        nodes: As the runtime placed them, or as they ran; none where a probe told; None where nothing tells.
         target: Where the model was to run.
         shape_nodes: Names of nodes that are shape arithmetic.
         share: Part of the time that strays took, 0 to 1; None when it was not measured.
         origins: Source lines by name of the node.
+        witness: What told it.
     """
     if nodes is None:
         return [
@@ -140,18 +144,29 @@ def judge(
                 "provider.placement-unknown",
                 "warn",
                 target.provider,
-                "this ONNX Runtime does not tell on which provider each node runs: a fallback would go unseen",
-                hint="Nodes can be followed with onnxruntime 1.23 or newer where the build records the assignment.",
+                "nothing tells on which provider each node runs, neither this ONNX Runtime's own record nor a profile: "
+                "a fallback would go unseen",
+                hint="Verify with onnxruntime 1.24 or newer, which records the assignment.",
             )
         ]
     placed = sort_nodes(nodes, target, shape_nodes)
-    listed = ", ".join(f"{count} on {name}" for name, count in sorted(placed.counts.items()))
-    message = f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}: {listed or 'none'}"
-    data: dict[str, Any] = {"nodes": placed.counts, "operators": placed.operators}
-    found = [finding("provider.placement", "pass", target.provider, message, data=data)]
+    data: dict[str, Any] = {"nodes": placed.counts, "operators": placed.operators, "witness": witness}
+    found = [finding("provider.placement", "pass", target.provider, _told(nodes, placed, target, witness), data=data)]
     if target.provider == CPU:
         return found
     return [*found, _fallback(placed.strays, target, share, origins)]
+
+
+def _told(nodes: Sequence[PlacedNode], placed: Placement, target: TargetSpec, witness: Witness) -> str:
+    if witness == "probe" and target.provider == CPU:
+        return f"every node runs on {CPU}, the session's only provider"
+    if witness == "probe":
+        return f"every node runs on {target.provider}: a session that may not use the CPU opens"
+    listed = ", ".join(f"{count} on {name}" for name, count in sorted(placed.counts.items()))
+    message = f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}: {listed or 'none'}"
+    if witness == "profile":
+        message += " (as they ran in a profile of the example; this ONNX Runtime keeps no record of its assignment)"
+    return message
 
 
 def _fallback(
@@ -162,7 +177,9 @@ def _fallback(
         return finding("provider.fallback", "pass", target.provider, message)
     operators = Counter(node.op for node in strays)
     listed = ", ".join(f"{count} × {op}" for op, count in operators.most_common(_SHOWN))
-    lines = [origins[node.name] for node in strays if node.name in origins and origins[node.name].file]
+    # A node that was fused is called for its first part: node_matmul/MatMulAddFusion.
+    known = [origins.get(node.name) or origins.get(node.name.partition("/")[0]) for node in strays]
+    lines = [one for one in known if one is not None and one.file]
     of_time = f", {share:.1%} of the time" if share is not None else ", their share of the time is not known"
     data = {"operators": dict(operators), "nodes": [node.name for node in strays][:100], "share": share}
     count = "1 node runs" if len(strays) == 1 else f"{len(strays)} nodes run"

@@ -37,6 +37,11 @@ def costs(profile: Path) -> list[NodeCost]:
     return sorted(found, key=lambda one: -one.microseconds)
 
 
+def nodes(profile: Path) -> list[PlacedNode]:
+    """Every node that ran, once, with the provider it ran on; fusion may have given it another name."""
+    return [PlacedNode(one.name, one.op, one.provider) for one in costs(profile)]
+
+
 def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> float | None:
     """The part of the wall time of whole runs that these nodes took on other providers than the asked one, 0 to 1.
 

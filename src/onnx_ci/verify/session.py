@@ -25,6 +25,7 @@ Level = Literal["disabled", "basic", "extended", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """How far ONNX Runtime optimizes a graph; "all" is what it does unless told otherwise."""
 _RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
+_FORBID_CPU = "session.disable_cpu_ep_fallback"
 _DEVICES = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 """Where inputs and outputs are bound; a provider that is not named takes them from the host."""
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -182,6 +183,7 @@ def open_session(
     optimized: bool | Level = True,
     profile: Path | None = None,
     data: Path | None = None,
+    forbid_cpu: bool = False,
 ) -> Session:
     """Opens a file on a target. That the provider is active afterwards is for the caller to check.
 
@@ -192,6 +194,7 @@ def open_session(
         optimized: False leaves the graph as it is in the file; a level by its name goes that far.
         profile: Start of the path of a profile to write.
         data: Of a model that is given as bytes, the folder of the data beside it.
+        forbid_cpu: Whether it is a fault that the runtime would leave a node to the CPU; not for the CPU's provider.
 
     Raises:
         RuntimeFault: It can't be opened.
@@ -210,6 +213,8 @@ def open_session(
         options.add_session_config_entry(_DATA_FOLDER, str(data))
     if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
         options.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    if forbid_cpu:
+        options.add_session_config_entry(_FORBID_CPU, "1")
     if "CUDA" in target.provider or "Tensorrt" in target.provider:
         _load_device_libraries()
     providers = [(target.provider, {name: _text(value) for name, value in target.options.items()})]
