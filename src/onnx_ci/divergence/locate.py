@@ -13,13 +13,15 @@ import onnx
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.divergence.dataflow import Dataflow, NotExtracted, Part, Region
 from onnx_ci.divergence.session import CpuSession, Open
-from onnx_ci.numerics import divergence
+from onnx_ci.numerics import divergence, function
 from onnx_ci.numerics.divergence import Gap, Trail
 from onnx_ci.numerics.parity import largest_magnitude
 
 CHUNK = 256 << 20
 """Bytes of inner values that are held at once, of one of the three runs."""
 _MOST_ALONE = 6
+_TIMES_HELD = 8
+"""How often a value is there at once where its rounding is measured: drawn anew four times, and twice as wide."""
 
 Inner = Callable[[Sequence[str]], Mapping[str, Value]]
 """The model's own values of these names, from one run."""
@@ -79,7 +81,8 @@ class Sweep:
         inner: Runs it with inner values as outputs.
         folder: Where its external data lies.
         allowed: The budget, as a multiple of PyTorch's error.
-        limit: For a model that ran in float64: the relL2 that is allowed, and nothing else counts.
+        limit: For a model that ran in float64: the relL2 that is allowed, and nothing else counts but `rounding`.
+        rounding: By name, the relL2 that a value in float64 has by the rounding of constants alone.
         who: Whose values the reference has, in words.
         open_part: Opens a part that is run alone, as it is in the file.
     """
@@ -91,6 +94,7 @@ class Sweep:
     folder: Path
     allowed: float = 4.0
     limit: float | None = None
+    rounding: Callable[[Sequence[str]], Mapping[str, float]] | None = None
     who: str = "PyTorch"
     open_part: Open = lambda raw: CpuSession(raw, optimized=False)  # a default of a field
 
@@ -99,6 +103,7 @@ def locate(sweep: Sweep, outputs: Sequence[str], *, chunk: int = CHUNK) -> Locat
     """The first value that goes wrong on the way to these outputs; None where all inner values are within budget."""
     sizes = sweep.reference.sizes()
     names = [name for name in sweep.dataflow.order if name in sizes]
+    chunk //= _TIMES_HELD if sweep.rounding is not None else 1
     gaps = [one for part in _chunks(names, sizes, chunk) for one in _gaps(sweep, part)]
     found = divergence.trail(gaps, sweep.dataflow.parents(names), outputs)
     by_name = {one.name: one for one in gaps}
@@ -114,8 +119,9 @@ def locate(sweep: Sweep, outputs: Sequence[str], *, chunk: int = CHUNK) -> Locat
 def _gaps(sweep: Sweep, names: Sequence[str]) -> list[Gap]:
     actual, exact = sweep.inner(names), sweep.reference.exact(names)
     if sweep.limit is not None:
+        rounding = sweep.rounding(names) if sweep.rounding is not None else {}
         return [
-            divergence.function_gap(name, actual[name], exact[name], sweep.limit)
+            divergence.function_gap(name, actual[name], exact[name], function.allowed(rounding.get(name), sweep.limit))
             for name in names
             if name in exact and name in actual
         ]
@@ -144,7 +150,7 @@ def _chunks(names: Sequence[str], sizes: Mapping[str, int], most: int) -> Iterat
 def _located(sweep: Sweep, gap: Gap, names: Sequence[str], found: Trail) -> Located:
     region = sweep.dataflow.region(gap.name, set(names))
     try:
-        alone = _alone(sweep, region, set(names))
+        alone = None if sweep.limit is not None else _alone(sweep, region, set(names))
     except Exception:  # ONNX Runtime's errors have no common base, nor onnx's: it stays unknown
         alone = None
     return Located(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from onnx_ci.divergence.dataflow import Dataflow
 from onnx_ci.divergence.locate import Inner, Located, Sweep, locate
 from onnx_ci.divergence.session import CpuSession, inner_values
 from onnx_ci.export.inner import Replay
-from onnx_ci.twin import Twin
+from onnx_ci.numerics.deviation import FLOOR
+from onnx_ci.twin import Twin, amplification
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,29 +25,47 @@ class How:
         budget: What a value may err, as a multiple of PyTorch's own error.
         inner: Makes the file's values by name; None runs it on the CPU provider, as it is in the file.
         limit: Of relL2, for values that `inner` makes in float64 (the twin's); None judges by the budget.
+        rounding: By name, the relL2 that rounding of the exporter's constants can bring to a value that is in float64.
         custom_ops: Libraries of operators.
     """
 
     budget: float = 4.0
     inner: Inner | None = None
     limit: float | None = None
+    rounding: Callable[[Sequence[str]], Mapping[str, float]] | None = None
     custom_ops: Sequence[Path] = ()
 
 
-def in_float64(model: Path, feeds: Mapping[str, Value]) -> Inner:
-    """The values of the file's twin; `How.limit` says what they may err: the constants that the exporter rounded.
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A graph in float64, and its float constants that the exporter made."""
+
+    twin: Twin
+    made: list[str]
+
+
+def in_float64(file: Rounded, feeds: Mapping[str, Value], *others: Rounded) -> How:
+    """The values of a file's twin; each may err by what the rounding of the exporter's constants brings to it.
+
+    Args:
+        file: The file's twin.
+        feeds: Its inputs.
+        others: Graphs with values of the same names: what was folded in the file is there to be rounded in them.
 
     Raises:
-        Unoracled: When they are asked for, and an operator has no path in float64.
+        Unoracled: When values are asked for, and an operator has no path in float64.
     """
-    twin = Twin.open(model)
     given = {name: value for name, value in feeds.items() if not isinstance(value, dict)}
 
     def inner(names: Sequence[str]) -> Mapping[str, Value]:
-        ran = twin.run(given, keep=names)
+        ran = file.twin.run(given, keep=names)
         return {name: value for name, value in (ran.kept | ran.outputs).items() if name in names}
 
-    return inner
+    def rounding(names: Sequence[str]) -> Mapping[str, float]:
+        measured = [amplification(one.twin, given, one.made, keep=names) for one in (file, *others)]
+        return {name: max(one.get(name, 0.0) for one in measured) for name in names}
+
+    return How(inner=inner, limit=FLOOR, rounding=rounding)
 
 
 def diverge(
@@ -82,6 +101,7 @@ def diverge(
         folder=model.parent,
         allowed=how.budget,
         limit=how.limit,
+        rounding=how.rounding,
         open_part=opened,
     )
     return locate(sweep, outputs)

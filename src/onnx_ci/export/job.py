@@ -150,7 +150,9 @@ class _Maker:
             findings += goldens.judge(self._subject, self._graph, golden) if golden else []
         with self._stages("check"):
             targets = self._request.job.targets
-            findings += check.judge(self._subject, self._graph, seen.cases, self._folder, targets, self._repros)
+            findings += check.judge(
+                self._subject, self._graph, seen.cases, self._folder, targets, self._repros, translated.wrong
+            )
         with self._stages("latency"):
             budget = self._request.job.latency.budget_seconds
             timings = timing.compare(self._subject, self._graph, self._example, self._folder, budget)

@@ -14,7 +14,9 @@ import torch
 
 from onnx_ci.artifact import layout, tensors
 from onnx_ci.artifact.tensors import Value
+from onnx_ci.divergence.tell import Rung
 from onnx_ci.export import made
+from onnx_ci.export.diverge import Rounded
 from onnx_ci.numerics import function
 from onnx_ci.numerics.deviation import Deviation, deviations
 from onnx_ci.numerics.parity import largest_magnitude
@@ -31,29 +33,50 @@ _WORDS = function.Words(
 
 
 @dataclass(frozen=True, slots=True)
+class Wrong:
+    """One case in which outputs in float64 are not the module's.
+
+    Attributes:
+        outputs: By name.
+        rung: The first graph that is wrong: as it was translated, or as the optimizer left it.
+        file: The twin of the file that ships.
+        before: The twin of the unoptimized graph, whose values have the same names.
+    """
+
+    case: Case
+    outputs: list[str]
+    rung: Rung
+    file: Rounded
+    before: Rounded
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """What running both graphs in float64 gave.
 
     Attributes:
         cases: With the figures of the unoptimized graph.
         made: Constants of the file that the exporter made.
+        wrong: Outputs that either graph gets wrong, each in the first case that shows it.
     """
 
     findings: list[Finding]
     cases: list[Case]
     made: list[str]
+    wrong: list[Wrong] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Judge:
-    """Both graphs as twins, and what was found case by case."""
+    """Both graphs as twins, with the constants in each that the exporter made, and what was found case by case."""
 
-    shipped: Twin
-    unoptimized: Twin
-    made: list[str]
+    shipped: Rounded
+    unoptimized: Rounded
     folder: Path
     verdicts: list[function.Verdict] = field(default_factory=list)
     by_reference: set[str] = field(default_factory=set)
+    wrong: list[Wrong] = field(default_factory=list)
+    ran: bool = False
 
     def judge(self, case: Case) -> Case:
         """Judges one case, and gives it back with its figures.
@@ -68,15 +91,22 @@ class _Judge:
         def beside_oracle(run: TwinRun) -> list[Deviation]:
             return deviations(case, run.outputs, oracle, expected, unit)
 
-        run = self.unoptimized.run(feeds)
+        run = self.unoptimized.twin.run(feeds)
         self.by_reference.update(run.by_reference)
         found, other = beside_oracle(run), None
         if not any(one.doubtful for one in found):
-            other = _tried(self.shipped, feeds)
+            other = _tried(self.shipped.twin, feeds)
         sure = other is not None and not any(one.doubtful for one in [*found, *beside_oracle(other)])
-        rounding = {} if sure else amplification(self.unoptimized, feeds, self.made)
+        rounding = {} if sure else amplification(self.unoptimized.twin, feeds, self.unoptimized.made)
         exact = not run.by_reference
-        self.verdicts += [function.judged(one, rounding.get(one.base), whole=True, exact=exact) for one in found]
+        judged = [function.judged(one, rounding.get(one.base), whole=True, exact=exact) for one in found]
+        self.verdicts += judged
+        self._note(case, "translation", judged)
+        if other is None and not self.ran:  # the smallest case is run in any case: the file is what ships
+            other = _tried(self.shipped.twin, feeds)
+        if other is not None:
+            self.ran = True
+            self._note(case, "optimizer", self._shipped(other, beside_oracle(other), feeds, rounding))
         errors = {one.base: one for one in found}
         return replace(
             case,
@@ -87,6 +117,21 @@ class _Judge:
                 for item in case.outputs
             ],
         )
+
+    def _shipped(
+        self, run: TwinRun, found: list[Deviation], feeds: Mapping[str, Value], before: Mapping[str, float]
+    ) -> list[function.Verdict]:
+        """As `parity.function` will judge the file, at a target."""
+        twin, names = self.shipped.twin, self.shipped.made
+        measure = (lambda: amplification(twin, feeds, names)) if names else None
+        return function.settled(found, before, measure, whole=lambda _: True, exact=not run.by_reference)
+
+    def _note(self, case: Case, rung: Rung, judged: Sequence[function.Verdict]) -> None:
+        known = {name for one in self.wrong for name in one.outputs}
+        bad = [one for one in judged if one.status == "fail" and one.deviation.base not in known]
+        if bad:
+            outputs = list(dict.fromkeys(one.deviation.base for one in bad))
+            self.wrong.append(Wrong(case, outputs, rung, self.shipped, self.unoptimized))
 
 
 def judge(cases: Sequence[Case], module: torch.nn.Module, folder: Path, unoptimized: Path | None) -> Translation:
@@ -111,13 +156,13 @@ def judge(cases: Sequence[Case], module: torch.nn.Module, folder: Path, unoptimi
         why = next((case.unoracled for case in cases if case.unoracled), "there is no case to run")
         return skipped(f"no case has outputs in float64: {why}")
     twin = Twin.open(unoptimized / layout.MODEL)
-    judge = _Judge(shipped, twin, made.names(twin.float_constants(), own), folder)
+    judge = _Judge(Rounded(shipped, names), Rounded(twin, made.names(twin.float_constants(), own)), folder)
     try:
         told = {case.index: judge.judge(case) for case in function.affordable(chosen)}
     except Unoracled as error:
         return skipped(str(error))
     found = function.findings(judge.verdicts, _WORDS, sorted(judge.by_reference))
-    return Translation(found, [told.get(case.index, case) for case in cases], names)
+    return Translation(found, [told.get(case.index, case) for case in cases], names, judge.wrong)
 
 
 def _tried(twin: Twin, feeds: Mapping[str, Value]) -> TwinRun | None:

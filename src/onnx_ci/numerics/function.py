@@ -98,9 +98,41 @@ def judged(deviation: Deviation, rounding: float | None, *, whole: bool, exact: 
     return Verdict(deviation=deviation, rounding=rounding, limit=limit, status=status, excused=excused)
 
 
+def settled(
+    found: Sequence[Deviation],
+    before: Mapping[str, float | None],
+    measure: Callable[[], Mapping[str, float]] | None,
+    *,
+    whole: Callable[[str], bool],
+    exact: bool,
+) -> list[Verdict]:
+    """Judges the deviations of a file in one case; where one does not pass, rounding is measured in the file, too.
+
+    Args:
+        found: The deviations.
+        before: What rounding does in the graph before optimization, by output; None where nobody measured it.
+        measure: Gives the same of the file; None where none of its constants is known to be the exporter's.
+        whole: By output, as in `judged`.
+        exact: As in `judged`.
+    """
+
+    def verdicts(rounding: Mapping[str, float | None]) -> list[Verdict]:
+        return [judged(one, rounding.get(one.base), whole=whole(one.base), exact=exact) for one in found]
+
+    first = verdicts(before)
+    if measure is None or all(one.status not in ("warn", "fail") for one in first):
+        return first
+    return verdicts({name: max(size, before.get(name) or 0.0) for name, size in measure().items()})
+
+
 def within(error: float | None, rounding: float | None) -> bool:
     """Whether an error is within what a graph may have whose rounding is known."""
-    return error is not None and error <= max(FLOOR, _TIMES * (rounding or 0.0))
+    return error is not None and error <= allowed(rounding)
+
+
+def allowed(rounding: float | None, least: float = FLOOR) -> float:
+    """What a float value may err whose rounding is known."""
+    return max(least, _TIMES * (rounding or 0.0))
 
 
 def findings(verdicts: Sequence[Verdict], words: Words, by_reference: Sequence[str] = ()) -> list[Finding]:
@@ -114,10 +146,9 @@ def findings(verdicts: Sequence[Verdict], words: Words, by_reference: Sequence[s
 def _limit(deviation: Deviation, rounding: float | None, whole: bool) -> float:
     if deviation.kind == "zero":
         return deviation.floor
-    allowed = _TIMES * (rounding or 0.0)
     if deviation.kind == "exact":
-        return allowed
-    return max(deviation.floor, allowed) if whole else max(_BACKSTOP, 2 * deviation.e_torch, allowed)
+        return allowed(rounding, 0.0)
+    return allowed(rounding, deviation.floor if whole else max(_BACKSTOP, 2 * deviation.e_torch))
 
 
 def _status(deviation: Deviation, rounding: float | None, limit: float, whole: bool) -> tuple[Status, str]:

@@ -24,7 +24,12 @@ _ROUNDING: dict[int, float] = {
 
 
 def amplification(
-    twin: Twin, feeds: Mapping[str, Any], made: Collection[str], seeds: int = 4, first: int = 0
+    twin: Twin,
+    feeds: Mapping[str, Any],
+    made: Collection[str],
+    seeds: int = 4,
+    first: int = 0,
+    keep: Collection[str] = (),
 ) -> dict[str, float]:
     """By output, the largest relL2 that one rounding of the named constants makes; 0 where none is named.
 
@@ -38,12 +43,18 @@ def amplification(
         seeds: How many draws of the signs.
         first: The number of the first draw: more draws only raise what fewer found, so that a judge may ask for one,
             and for the others only where that one does not settle it.
+        keep: Inner values of the main graph to tell it of as well.
     """
-    return run_with_amplification(twin, feeds, made, seeds, first)[1]
+    return run_with_amplification(twin, feeds, made, seeds, first, keep)[1]
 
 
 def run_with_amplification(
-    twin: Twin, feeds: Mapping[str, Any], made: Collection[str], seeds: int = 4, first: int = 0
+    twin: Twin,
+    feeds: Mapping[str, Any],
+    made: Collection[str],
+    seeds: int = 4,
+    first: int = 0,
+    keep: Collection[str] = (),
 ) -> tuple[TwinRun, dict[str, float]]:
     """The plain run and the amplification, in one pass over the weights."""
     step = _steps(twin, made)
@@ -52,13 +63,13 @@ def run_with_amplification(
         # A constant is read more than once where several nodes use it, and must move the same way each time.
         changes.append({name: partial(_moved, size=size, seed=(seed, at)) for at, (name, size) in enumerate(step)})
     try:
-        plain, *moved = twin.run_all(feeds, changes)
+        plain, *moved = twin.run_all(feeds, changes, keep)
     except Unoracled:
-        plain = twin.run(feeds)  # raises too, or else a shape that moved no longer fits
-        return plain, dict.fromkeys(plain.outputs, math.inf)
+        plain = twin.run(feeds, keep)  # raises too, or else a shape that moved no longer fits
+        return plain, dict.fromkeys(plain.kept | plain.outputs, math.inf)
     largest = {
-        name: max((_relative(run.outputs[name], value) for run in moved), default=0.0)
-        for name, value in plain.outputs.items()
+        name: max((_relative((run.kept | run.outputs)[name], value) for run in moved), default=0.0)
+        for name, value in (plain.kept | plain.outputs).items()
     }
     return plain, largest
 

@@ -66,19 +66,13 @@ def _judge(
     expected, unit = tensors.read_values(folder, "output"), largest_magnitude(feeds)
     found = deviations(case, run.outputs, oracle, expected, unit)
     outputs = {output.name: output for output in case.outputs}
-    whole = {name: made is not None and output.e_unoptimized is not None for name, output in outputs.items()}
-
-    def verdicts(rounding: dict[str, float | None]) -> list[function.Verdict]:
-        exact = not run.by_reference
-        return [
-            function.judged(one, rounding.get(one.base), whole=whole.get(one.base, False), exact=exact) for one in found
-        ]
-
-    before = {name: output.rounding for name, output in outputs.items()}
-    judged = verdicts(before)
-    if made and any(one.status in ("warn", "fail") for one in judged):
-        here = amplification(twin, feeds, made)
-        judged = verdicts({name: max(size, before.get(name) or 0.0) for name, size in here.items()})
+    judged = function.settled(
+        found,
+        {name: output.rounding for name, output in outputs.items()},
+        (lambda: amplification(twin, feeds, made)) if made else None,
+        whole=lambda name: made is not None and name in outputs and outputs[name].e_unoptimized is not None,
+        exact=not run.by_reference,
+    )
     return judged, set(run.by_reference)
 
 
