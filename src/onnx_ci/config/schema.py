@@ -211,9 +211,27 @@ class Target(Table):
         description="The execution provider by its full name.", examples=["CUDAExecutionProvider"]
     )
     options: dict[str, v.Scalar] = Field(
-        default_factory=dict, description="The provider's options.", examples=[{"use_tf32": 0}]
+        default_factory=dict,
+        description="The provider's options, as production sets them. Parity is judged without what loosens the "
+        "arithmetic, and with it in a row of its own.",
+        examples=[{"use_tf32": 0}],
     )
     threads: Annotated[int, Field(ge=1, le=1024)] = Field(default=1, description="Threads inside an operator.")
+    session: dict[str, v.Scalar] = Field(
+        default_factory=dict,
+        description="ONNX Runtime's session config entries, as production sets them.",
+        examples=[{"session.set_denormal_as_zero": 1}],
+    )
+    optimization: Literal["disabled", "basic", "extended", "all"] = Field(
+        default="all", description="How far ONNX Runtime optimizes the graph."
+    )
+    deterministic: bool = Field(default=True, description="Whether operators must give the same bits in every run.")
+    budget: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="How many times PyTorch's own rounding error the target may err with its own options, where they "
+        "loosen the arithmetic (TF32, float16, denormals as zero). Left out: parity.budget, times what rounding costs.",
+        examples=[16],
+    )
     fallback: Literal["forbid", "allow"] = Field(
         default="forbid", description="Whether nodes may fall back to the CPU beyond shape arithmetic and cpu_ops."
     )

@@ -92,6 +92,15 @@ def float_dtype_named(name: str) -> FloatDtype | None:
     return FloatDtype(bits=1 + round(-np.log2(step)), floor=2 * step, ill=8 * step, rtol=2 * step, atol=2 * step)
 
 
+def let_in(kind: FloatDtype, rounding: str) -> FloatDtype:
+    """The dtype by whose rounding errors are judged where a provider's options let a narrower float's in.
+
+    Such options are about float32 and what is narrower; float64 they leave alone.
+    """
+    narrow = _FLOATS.get(rounding)
+    return narrow if narrow is not None and narrow.bits < kind.bits <= _FLOATS["float32"].bits else kind
+
+
 def is_string(dtype: np.dtype[Any]) -> bool:
     """Whether an array holds text."""
     return dtype.kind in "OUS"

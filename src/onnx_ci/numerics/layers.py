@@ -17,6 +17,7 @@ from onnx_ci.numerics.dtypes import (
     dtype_name,
     finite,
     float_dtype,
+    let_in,
     place,
     real_parts,
     widen,
@@ -190,6 +191,8 @@ def _floats(
 ) -> OutputComparison:
     kind = float_dtype(want.dtype)
     assert kind is not None  # `_is_float` said so
+    own, kind = kind, let_in(kind, context.spec.rounding)
+    budget = context.spec.budget_of(item.base) * kind.step / own.step
     left_out = chosen_by_flips(want, context.flips)
     why = "" if oracle is not None else context.no_oracle or _why_no_oracle(truth, want)
     want, got = real_parts(want), real_parts(got)
@@ -197,7 +200,7 @@ def _floats(
     if left_out is not None and left_out.shape != want.shape:
         left_out = np.repeat(left_out[..., None], 2, axis=-1)
     found = figures.measure(got, want, oracle, leave_out=left_out, unit=context.unit)
-    limit = element_limit(found, kind, context.spec.budget_of(item.base))
+    limit = element_limit(found, kind, budget)
     reference = want if oracle is None else oracle
     beyond = figures.elements_beyond(got, reference, limit, left_out) if not found.max_abs <= limit else 0.0
     manual = context.spec.outputs.get(item.base)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from onnx_ci.numerics import budget
 from onnx_ci.numerics.budget import Limits
 from onnx_ci.numerics.comparison import CaseComparison, ExactFigures, OutputComparison
-from onnx_ci.numerics.dtypes import FloatDtype, float_dtype_named
+from onnx_ci.numerics.dtypes import FloatDtype, float_dtype_named, let_in
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.numerics.rows import broken_row, exact_row, float_row
 from onnx_ci.numerics.words import at_text, case_text, counted, sci
@@ -112,11 +112,12 @@ def _judge_floats(
     assert kind is not None  # only float dtypes have measures
     if manual is not None and not expired:
         return _judge_manual(output, seen, manual)
-    k = spec.budget_of(item.base)
+    own, kind = kind, let_in(kind, spec.rounding)
+    k = spec.budget_of(item.base) * kind.step / own.step
     allowed = budget.limits([floats for _, _, floats in seen], kind, k)
     ones = [_one(case, item, floats, limit) for (case, item, floats), limit in zip(seen, allowed, strict=True)]
     calibrated = ""
-    if spec.calibration is not None and k != spec.budget:
+    if spec.calibration is not None and spec.budget_of(item.base) != spec.budget:
         calibrated = f"budget {k:.3g} (calibrated on {spec.calibration.date})"
     findings = [_runtime(output, ones, kind, k, calibrated)]
     if expired and manual is not None:

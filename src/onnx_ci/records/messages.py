@@ -8,9 +8,9 @@ from typing import Any, Literal
 from onnx_ci.records.base import record
 from onnx_ci.records.calibration import Calibration
 from onnx_ci.records.model import JobSpec, TargetSpec
-from onnx_ci.records.result import Finding, StageCost
+from onnx_ci.records.result import Finding, OutputFigures, StageCost, Timing
 
-Verb = Literal["environment", "export", "reexport", "diagnose", "verify", "calibrate"]
+Verb = Literal["environment", "export", "reexport", "diagnose", "verify", "deployed", "calibrate"]
 
 
 @record
@@ -159,6 +159,28 @@ class VerifyRequest:
     golden: str | None = None
     base: str | None = None
     repro: str | None = None
+
+
+@record
+class DeployedRequest:
+    """What judging the same artifact with the deployment's own options needs, once the strict ones are judged.
+
+    Attributes:
+        broken: Stages that did not pass with the strict options.
+    """
+
+    verify: VerifyRequest
+    broken: list[str] = field(default_factory=list)
+
+
+@record
+class Deployed:
+    """What the deployment's options gave."""
+
+    findings: list[Finding]
+    figures: list[OutputFigures]
+    timings: list[Timing]
+    stages: dict[str, StageCost]
 
 
 @record

@@ -67,6 +67,8 @@ class ParitySpec:
         budget: The k of the rule: the target may err k times as much as PyTorch itself.
         calibrations: As committed, by target.
         calibration: The one that counts on this target, under these versions; None where none does.
+        rounding: The narrowest float whose rounding the target's options let in, as "float16" for TF32: outputs in
+            float32 may err by as many of its units. "" for none.
     """
 
     budget: float = 4.0
@@ -75,6 +77,7 @@ class ParitySpec:
     outputs: dict[str, Tolerance] = field(default_factory=dict)
     calibrations: dict[str, Calibration] = field(default_factory=dict)
     calibration: Calibration | None = None
+    rounding: str = ""
 
     def budget_of(self, output: str) -> float:
         """The budget of one output: twice what benign runs of it showed, never below `budget`, and 16 at most."""
@@ -125,12 +128,24 @@ class ModelSpec:
 
 @record
 class TargetSpec:
-    """A provider with its options, and where its leg runs."""
+    """A provider with its options as they are deployed, and where its leg runs.
+
+    Attributes:
+        session: ONNX Runtime's config entries of a session, by their names.
+        optimization: How far ONNX Runtime optimizes the graph.
+        deterministic: Whether it computes in an order that does not change from run to run.
+        budget: How many times PyTorch's own error the target may err with options that loosen its arithmetic; None:
+            what they are known to cost.
+    """
 
     name: str
     provider: str
     options: dict[str, Any] = field(default_factory=dict)
     threads: int = 1
+    session: dict[str, Any] = field(default_factory=dict)
+    optimization: Literal["disabled", "basic", "extended", "all"] = "all"
+    deterministic: bool = True
+    budget: float | None = None
     fallback: Literal["forbid", "allow"] = "forbid"
     cpu_ops: list[str] = field(default_factory=list)
     runs_on: list[str] = field(default_factory=lambda: ["ubuntu-latest"])

@@ -86,6 +86,7 @@ class OutputFigures:
         argmax_agreement: Share of rows (last axis) whose argmax agrees; None below two elements.
         e_function: relL2 of the file in float64 against the oracle, equal on every target; None where it did not run.
         function_limit: What e_function may be.
+        options: What loosens the arithmetic in this row, with the deployment's options; "" with the strict ones.
     """
 
     case: str
@@ -108,6 +109,7 @@ class OutputFigures:
     e_function: float | None = None
     function_limit: float | None = None
     note: str = ""
+    options: str = ""
 
 
 @record

@@ -143,7 +143,8 @@ def _figures(one: OutputFigures) -> list[str]:
     at = hypertext(str(one.max_abs_at)) if one.max_abs_at else NONE
     norms, more = [one.e_torch, one.e_runtime, one.limit, one.max_abs], [one.max_rel, one.ulp, one.cosine]
     shares = [NONE if share is None else f"{100 * share:.3g}{NBSP}%" for share in (one.beyond, one.argmax_agreement)]
-    note = f"<br><small>{hypertext(one.note)}</small>" if one.note else ""
+    notes = [f"with {one.options}" if one.options else "", one.note]
+    note = f"<br><small>{hypertext('; '.join(filter(None, notes)))}</small>" if any(notes) else ""
     return [
         *map(hypertext, cells),
         ICONS[one.status],

@@ -58,7 +58,8 @@ def place(figures: OutputFigures | None) -> str:
     if figures is None:
         return ""
     at = f"[{', '.join(map(str, figures.max_abs_at))}]" if figures.max_abs_at else ""
-    return f"{figures.output}{at} · {figures.case}"
+    options = f" · with {figures.options}" if figures.options else ""
+    return f"{figures.output}{at} · {figures.case}{options}"
 
 
 def latency(found: Latency | None) -> tuple[str, str]:

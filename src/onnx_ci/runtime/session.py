@@ -14,10 +14,10 @@ from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.model import TargetSpec
+from onnx_ci.runtime.options import configure, provider
 from onnx_ci.runtime.validator import Validator
 
 _CPU = "CPUExecutionProvider"
-_RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 WHOLE = "Copy the artifact's folder again, as a whole."
 _SHAPES_ALONE = {"Shape", "Size", "Constant"}
 _SHOWN = 5
@@ -75,7 +75,8 @@ def open_session(
         folder: Of the artifact.
         target: A name among those that the artifact was exported for, or one of your own; left out, the only one.
         digest: The artifact's, as the gate reported it; left out, the files are held against the manifest alone.
-        session_options: Of onnxruntime.SessionOptions, with libraries of operators registered; threads are set in it.
+        session_options: Of onnxruntime.SessionOptions, with libraries of operators registered; what the target says is
+            set in it.
         check_values: Whether the values of inputs are checked too, as `Validator` does.
         any_version: Lets another minor version of ONNX Runtime pass than the one the file was proved on.
 
@@ -89,7 +90,7 @@ def open_session(
     contract, chosen = artifact.contract(), _target(artifact, target)
     if not any_version:
         _check_version(contract, artifact)
-    session = open_file(artifact, [(chosen.provider, _texts(chosen.options))], _options(session_options, chosen))
+    session = open_file(artifact, [provider(chosen)], _options(session_options, chosen))
     if chosen.provider != _CPU and chosen.fallback == "forbid":
         _refuse_fallback(session, artifact, chosen)
     return ServingSession(session, Validator(contract, check_values=check_values), found)
@@ -187,10 +188,7 @@ def _options(given: Any, target: TargetSpec) -> Any:
     import onnxruntime
 
     options = given if given is not None else onnxruntime.SessionOptions()
-    options.intra_op_num_threads = target.threads
-    options.use_deterministic_compute = True
-    if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
-        options.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    configure(options, target)
     return options
 
 
@@ -235,7 +233,3 @@ def _shape_nodes(artifact: Artifact) -> set[str]:
     from onnx_ci.artifact import dataflow
 
     return dataflow.shape_arithmetic(onnx.load(str(artifact.model), load_external_data=False))
-
-
-def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in options.items()}

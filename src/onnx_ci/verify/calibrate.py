@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from onnx_ci.numerics import budget, parity
 from onnx_ci.numerics.comparison import CaseComparison
 from onnx_ci.numerics.dtypes import float_dtype_named
 from onnx_ci.numerics.values import by_output
+from onnx_ci.records import strict
 from onnx_ci.records.calibration import HIGHEST, Calibration
 from onnx_ci.records.cases import Case
 from onnx_ci.records.contract import Contract
@@ -67,7 +69,8 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
     Raises:
         OnnxCiError: The artifact is not sound, the file does not open, or a case can't be told.
     """
-    artifact, target = Artifact(Path(request.artifact)), request.target
+    artifact, target = Artifact(Path(request.artifact)), strict.strict(request.target)
+    os.environ.update(strict.environment(target))
     environment = machine.describe()
     progress("structure")
     _sound(artifact, request)
@@ -89,7 +92,7 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
                     f"the file does not open on {target.provider}: {fault.message}", hint=_HINT
                 ) from fault
             continue  # a level that the provider does not take shows nothing; the usual one must open
-        active = placement.active(target, session.active, session.provider_options())
+        active = placement.active(target, session.active, session.provider_options(), os.environ)
         if active.status != "pass":
             return Calibrated(absent=active.message)
         ran = run_cases(session, artifact, cases, spec, inner=opener.inner(optimized=run.level))

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-import onnx
-
-from onnx_ci.artifact import graph, layout
+from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.machine import describe, today
 from onnx_ci.errors import OnnxCiError
-from onnx_ci.numerics.comparison import CaseComparison
-from onnx_ci.records import cases, contract, source_map
+from onnx_ci.records import cases, contract, source_map, strict
 from onnx_ci.records.cases import CaseList
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import VerifyRequest
-from onnx_ci.records.model import ParitySpec, TargetSpec
-from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Finding, OutputFigures, Result, Timing, finding, label, worst
+from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Result, finding, worst
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import (
     batch,
-    bench,
     calibrated,
     divergence,
     function,
@@ -34,19 +29,16 @@ from onnx_ci.verify import (
     places,
     precision,
     refusal,
-    regression,
     shapes,
     signature,
     structure,
     untested,
     validated,
-    witness,
 )
-from onnx_ci.verify.opener import Opener
+from onnx_ci.verify.leg import Leg, judge_latency, judge_provider
 from onnx_ci.verify.session import (
     CPU,
     RuntimeFault,
-    Session,
     available_providers,
     known_providers,
 )
@@ -55,51 +47,17 @@ from onnx_ci.verify.stages import Stages
 Versioned = TypeVar("Versioned", Contract, CaseList, SourceMap)
 
 
-@dataclass(slots=True)
-class _Job:
-    """What the stages know and find: `spec` with the calibration that counts, `blocked` why nothing may run."""
-
-    request: VerifyRequest
-    artifact: Artifact
-    stages: Stages
-    spec: ParitySpec
-    findings: list[Finding] = field(default_factory=list)
-    figures: list[OutputFigures] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
-    model: onnx.ModelProto | None = None
-    contract: Contract | None = None
-    cases: CaseList | None = None
-    source_map: SourceMap = field(default_factory=lambda: SourceMap(schema_version=1))
-    session: Session | None = None
-    compared: list[CaseComparison] = field(default_factory=list)
-    blocked: str = ""
-
-    @property
-    def target(self) -> TargetSpec:
-        return self.request.target
-
-    @property
-    def opener(self) -> Opener:
-        return Opener(self.artifact, self.target, self.request.job.model.custom_ops)
-
-    @property
-    def name(self) -> str:
-        return label(self.request.job.model.name, self.request.job.model.variant)
-
-    def skip(self, rule: str, reason: str) -> None:
-        self.findings.append(finding(rule, "skip", "", f"not judged, since {reason}"))
-
-    def broken(self, stage: str) -> bool:
-        return any(one.stage == stage and one.status in ("fail", "error") for one in self.findings)
-
-
 def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     """Judges the bytes of an artifact on a target.
 
     Structure comes first and can end it all: nothing runs on bytes that are not the exported ones. After that each
     stage answers for itself; one that can't run says why. Latency alone needs parity and provider to have passed.
+    Arithmetic is strict here: where the target's options loosen it, `deployed` judges them, and provider and latency.
     """
-    job = _Job(request, Artifact(Path(request.artifact)), Stages(progress), request.job.model.parity)
+    loosened = strict.loosened(request.target)
+    os.environ.update(strict.environment(request.target))  # NVIDIA's libraries read it when they start
+    target, spec = strict.strict(request.target), request.job.model.parity
+    job = Leg(request, Artifact(Path(request.artifact)), Stages(progress), target, spec)
     environment = describe(request.job.lock)
     _structure(job, environment.packages)
     _contract(job)
@@ -107,8 +65,9 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     _contract_by_cases(job)
     _function(job)
     _golden(job)
-    _provider(job)
-    _latency(job, environment.cores)
+    if job.session is None or not loosened:
+        judge_provider(job)
+        judge_latency(job, environment.cores)
     if job.session is not None:
         job.session.close()
     _unoptimized(job, verdict)
@@ -133,7 +92,7 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     )
 
 
-def _structure(job: _Job, packages: dict[str, str]) -> None:
+def _structure(job: Leg, packages: dict[str, str]) -> None:
     with job.stages.run("structure"):
         found = structure.check_files(job.artifact, job.request.job.model.custom_ops)
         job.findings += found.findings
@@ -159,8 +118,9 @@ def _structure(job: _Job, packages: dict[str, str]) -> None:
             job.blocked = "ONNX Runtime does not open the file (stage structure)"
             return
         job.findings += structure.settle(found.open_questions, opened=True)
-        active = placement.active(job.target, session.active, session.provider_options())
-        job.findings.append(active)
+        active = placement.active(job.target, session.active, session.provider_options(), os.environ)
+        if active.status != "pass" or not strict.loosened(job.request.target):
+            job.findings.append(active)
         if active.status != "pass":
             job.blocked = f"{job.target.provider} is not active"
             job.skip("structure.load", job.blocked)
@@ -170,7 +130,7 @@ def _structure(job: _Job, packages: dict[str, str]) -> None:
         job.session = session
 
 
-def _contract(job: _Job) -> None:
+def _contract(job: Leg) -> None:
     with job.stages.run("contract"):
         if job.model is None or job.contract is None:
             job.skip("contract.names", job.blocked or f"{layout.CONTRACT} can't be read")
@@ -184,7 +144,7 @@ def _contract(job: _Job) -> None:
             job.findings += untested.judge(job.contract, job.cases, declared.dims)
 
 
-def _parity(job: _Job, environment: Environment) -> parity.Verdict | None:
+def _parity(job: Leg, environment: Environment) -> parity.Verdict | None:
     with job.stages.run("parity"):
         if job.session is None or job.cases is None:
             job.skip("parity.run", job.blocked or f"{layout.CASES} can't be read")
@@ -198,7 +158,7 @@ def _parity(job: _Job, environment: Environment) -> parity.Verdict | None:
         return verdict
 
 
-def _function(job: _Job) -> None:
+def _function(job: Leg) -> None:
     """The file in float64: it asks for no provider, so it is told where the target is not there too."""
     with job.stages.run("parity", shown="twin"):
         if job.model is None or job.cases is None:
@@ -209,7 +169,7 @@ def _function(job: _Job) -> None:
         job.figures = function.shown(job.figures, judged)
 
 
-def _contract_by_cases(job: _Job) -> None:
+def _contract_by_cases(job: Leg) -> None:
     with job.stages.run("contract"):
         if job.model is None or job.contract is None or job.cases is None:
             job.skip("contract.output-shape", job.blocked or f"{layout.CONTRACT} or {layout.CASES} can't be read")
@@ -224,7 +184,7 @@ def _contract_by_cases(job: _Job) -> None:
             job.skip(batch.PERMUTED, job.blocked)
 
 
-def _golden(job: _Job) -> None:
+def _golden(job: Leg) -> None:
     with job.stages.run("golden"):
         folder = Path(job.request.golden) if job.request.golden else None
         if folder is None or not folder.is_dir():
@@ -237,56 +197,7 @@ def _golden(job: _Job) -> None:
             job.findings += golden.judge(job.session, folder, job.contract, job.spec, who, job.name, inner)
 
 
-def _provider(job: _Job) -> None:
-    with job.stages.run("provider"):
-        if job.session is None or job.model is None:
-            if not job.broken("provider"):
-                job.skip("provider.active", job.blocked)
-            return
-        listed = job.cases.cases if job.cases else []
-        origins = graph.origins_by_node(job.source_map)
-        job.findings += witness.judge(job.session.placement(), job.opener, job.model, listed, origins)
-
-
-def _latency(job: _Job, cores: int) -> None:
-    with job.stages.run("latency"):
-        job.findings += bench.oversubscribed(job.target, cores)
-        case = bench.pick_case(job.cases.cases) if job.cases else None
-        if job.session is None or case is None:
-            job.findings.append(bench.refused([job.blocked or "there is no case to run"]))
-            return
-        reasons = [f"{stage} did not pass" for stage in ("parity", "provider") if job.broken(stage)]
-        if reasons:
-            job.findings.append(bench.refused(reasons))
-            return
-        try:
-            found, timing = bench.measure(job.session, job.artifact, case, job.target, job.request.job.latency)
-        except (RuntimeFault, OnnxCiError) as error:
-            job.findings.append(bench.refused([f"{case.name} does not run: {error}"]))
-            return
-        job.findings.append(found)
-        job.timings.append(timing)
-        _against_base(job)
-
-
-def _against_base(job: _Job) -> None:
-    if job.request.base is None or job.cases is None or job.contract is None:
-        return
-    found, timings = regression.judge(
-        job.artifact,
-        job.contract,
-        Artifact(Path(job.request.base)),
-        job.cases.cases,
-        job.target,
-        job.request.job.latency,
-        graph.origins_by_node(job.source_map),
-        lambda model, profile: job.opener.open(model=model, profile=profile),
-    )
-    job.findings += found
-    job.timings += timings
-
-
-def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
+def _unoptimized(job: Leg, verdict: parity.Verdict | None) -> None:
     """The graph as it is in the file; last, so that the weights are in memory once at a time."""
     if verdict is None or job.cases is None or job.target.provider != CPU:
         return
@@ -303,7 +214,7 @@ def _unoptimized(job: _Job, verdict: parity.Verdict | None) -> None:
         job.findings.append(parity.judge_unoptimized(runs, verdict, job.spec, today()))
 
 
-def _divergence(job: _Job, verdict: parity.Verdict | None) -> None:
+def _divergence(job: Leg, verdict: parity.Verdict | None) -> None:
     """The provider's own rung; a file that is wrong on the CPU too was looked into by the export."""
     if verdict is None or verdict.passed or job.target.provider == CPU:
         return
@@ -315,7 +226,7 @@ def _divergence(job: _Job, verdict: parity.Verdict | None) -> None:
         )
 
 
-def _read(job: _Job, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:
+def _read(job: Leg, name: str, read: Callable[[], Versioned], version: int) -> Versioned | None:
     hint = "Export and verify with the same version of onnx-ci."
     try:
         record = read()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from onnx_ci.records import strict
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import Origin
@@ -69,9 +70,27 @@ def missing(
     )
 
 
-def active(target: TargetSpec, providers: Sequence[str], options: Mapping[str, str]) -> Finding:
-    """Compares the asked provider with those of the open session, and records the options it really has."""
-    data: dict[str, Any] = {"asked": target.provider, "active": list(providers), "options": dict(options)}
+def active(
+    target: TargetSpec, providers: Sequence[str], options: Mapping[str, str], environment: Mapping[str, str]
+) -> Finding:
+    """Compares the asked provider with those of the open session, and records the options it really has.
+
+    Args:
+        target: As it was opened.
+        providers: Of the session.
+        options: Of the asked provider, defaults included.
+        environment: Of the process.
+    """
+    data: dict[str, Any] = {
+        "asked": target.provider,
+        "active": list(providers),
+        "options": dict(options),
+        "session": target.session,
+        "optimization": target.optimization,
+        "deterministic": target.deterministic,
+        "threads": target.threads,
+        "environment": {name: environment.get(name) for name in strict.environment(target)},
+    }
     if target.provider in providers:
         message = f"{target.provider} is active"
         if "use_tf32" in options:

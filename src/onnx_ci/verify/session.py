@@ -17,6 +17,7 @@ import onnxruntime
 
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.records.model import TargetSpec
+from onnx_ci.runtime.options import configure, level, provider
 from onnx_ci.verify import bfloat16
 
 CPU = "CPUExecutionProvider"
@@ -24,7 +25,6 @@ RUNTIME_VERSION: str = onnxruntime.__version__
 Level = Literal["disabled", "basic", "extended", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """How far ONNX Runtime optimizes a graph; "all" is what it does unless told otherwise."""
-_RECORD_PLACEMENT = "session.record_ep_graph_assignment_info"
 _FORBID_CPU = "session.disable_cpu_ep_fallback"
 _DEVICES = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 """Where inputs and outputs are bound; a provider that is not named takes them from the host."""
@@ -191,7 +191,8 @@ def open_session(
         model: Absolute path, since ONNX Runtime resolves external data against it; or a changed copy as bytes.
         target: The provider, its options and its threads.
         custom_ops: Libraries of operators to register.
-        optimized: False leaves the graph as it is in the file; a level by its name goes that far.
+        optimized: False leaves the graph as it is in the file; a level by its name goes that far; True as far as the
+            target says.
         profile: Start of the path of a profile to write.
         data: Of a model that is given as bytes, the folder of the data beside it.
         forbid_cpu: Whether it is a fault that the runtime would leave a node to the CPU; not for the CPU's provider.
@@ -201,23 +202,19 @@ def open_session(
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _QUIET
-    options.intra_op_num_threads = target.threads
     options.inter_op_num_threads = 1
-    options.use_deterministic_compute = True
+    configure(options, target)
     if optimized is not True:
-        options.graph_optimization_level = _level(optimized or "disabled")
+        options.graph_optimization_level = level(optimized or "disabled")
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
     if data is not None:
         options.add_session_config_entry(_DATA_FOLDER, str(data))
-    if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
-        options.add_session_config_entry(_RECORD_PLACEMENT, "1")
     if forbid_cpu:
         options.add_session_config_entry(_FORBID_CPU, "1")
     if "CUDA" in target.provider or "Tensorrt" in target.provider:
         _load_device_libraries()
-    providers = [(target.provider, {name: _text(value) for name, value in target.options.items()})]
     for library in custom_ops:
         try:
             options.register_custom_ops_library(str(library))
@@ -228,20 +225,10 @@ def open_session(
             warnings.simplefilter("ignore", UserWarning)  # a provider that is not there: judged by what is active
             # Without enable_fallback=0 a provider that fails is replaced by the CPU, with a banner on stdout.
             source = model if isinstance(model, bytes) else str(model)
-            handle = onnxruntime.InferenceSession(source, options, providers=providers, enable_fallback=0)
+            handle = onnxruntime.InferenceSession(source, options, providers=[provider(target)], enable_fallback=0)
     except Exception as error:
         raise classify(error) from error
     return Session(handle, asked=target.provider)
-
-
-def _level(name: Level) -> Any:
-    levels = onnxruntime.GraphOptimizationLevel
-    return {
-        "disabled": levels.ORT_DISABLE_ALL,
-        "basic": levels.ORT_ENABLE_BASIC,
-        "extended": levels.ORT_ENABLE_EXTENDED,
-        "all": levels.ORT_ENABLE_ALL,
-    }[name]
 
 
 def _load_device_libraries() -> None:
@@ -249,10 +236,6 @@ def _load_device_libraries() -> None:
     preload = getattr(onnxruntime, "preload_dlls", None)
     if preload is not None:
         preload(directory="")
-
-
-def _text(value: Any) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 _CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ")

@@ -19,6 +19,7 @@ from onnx_ci.records.model import Config, JobSpec, ModelSpec
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
 from onnx_ci.worker.answers import Leg, result_of
 from onnx_ci.worker.artifacts import list_variants
+from onnx_ci.worker.deployed import with_deployed
 from onnx_ci.worker.diagnosis import diagnosed
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
@@ -107,7 +108,7 @@ def export_models(
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
         # What concerns the project as a whole is said once, whichever models a job exports.
         more = _of_the_project(config, folders) if model is config.models[0] else []
-        outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more, request))
+        outcomes.append(_perform(leg, request, folders, workers, progress, more))
     list_variants(config, folders.artifacts)
     return outcomes
 
@@ -148,7 +149,7 @@ def verify_artifacts(
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)
             more = (known or {}).get(name, ())
-            outcomes.append(_perform(leg, codec.encode(request), folders, workers, progress, more))
+            outcomes.append(_perform(leg, request, folders, workers, progress, more))
     return outcomes
 
 
@@ -168,12 +169,11 @@ def _of_the_project(config: Config, folders: Folders) -> list[Finding]:
 
 def _perform(
     leg: Leg,
-    payload: dict[str, object],
+    asked: ExportRequest | VerifyRequest,
     folders: Folders,
     workers: Workers,
     progress: Progress,
     more: Sequence[Finding] = (),
-    export: ExportRequest | None = None,
 ) -> Outcome:
     log = folders.logs / f"{leg.name}.log"
     log.unlink(missing_ok=True)
@@ -184,7 +184,7 @@ def _perform(
         log=str(log.resolve()),
         time_limit=leg.model.time_limit,
         memory_limit=leg.model.memory_limit,
-        payload=payload,
+        payload=codec.encode(asked),
     )
     stages: list[str] = []
 
@@ -196,9 +196,11 @@ def _perform(
     event = workers.perform(request, note)
     spent = time.monotonic() - start
     result = result_of(event, leg, workers, log, stages)
-    if export is not None:
-        result = second_export(result, export, request, spent, workers, progress.stage, time.monotonic)
-        result = diagnosed(result, export, request, spent, workers, progress.stage, time.monotonic)
+    if isinstance(asked, ExportRequest):
+        result = second_export(result, asked, request, spent, workers, progress.stage, time.monotonic)
+        result = diagnosed(result, asked, request, spent, workers, progress.stage, time.monotonic)
+    else:
+        result = with_deployed(result, asked, request, spent, workers, progress.stage)
     result = _judge_environment(result, leg, more)
     write_result(folders.results, leg.name, result)
     progress.end(result, log)

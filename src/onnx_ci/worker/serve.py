@@ -23,6 +23,7 @@ from onnx_ci.errors import ExitCode, MachineError, OnnxCiError
 from onnx_ci.records import codec
 from onnx_ci.records.messages import (
     CalibrateRequest,
+    DeployedRequest,
     DiagnoseRequest,
     Event,
     ExportRequest,
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> None:
         if "torch" in arguments:
             _preload(warm="warm" in arguments)
         if "verify" in arguments:
-            _import("onnx_ci.verify.job", "onnxruntime")
+            _import("onnx_ci.verify.job", "onnx_ci.verify.deployed", "onnxruntime")
     except ImportError as error:
         _write(events, _raised(0, error))
         return
@@ -253,6 +254,10 @@ def _perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any
         from onnx_ci.export.second import reexport
 
         return _encoded(reexport(codec.decode(ReexportRequest, request.payload), progress))
+    if request.verb == "deployed":
+        from onnx_ci.verify.deployed import deployed
+
+        return _encoded(deployed(codec.decode(DeployedRequest, request.payload), progress))
     if request.verb == "calibrate":
         from onnx_ci.verify.calibrate import calibrate
 

@@ -57,11 +57,13 @@ def test_an_installed_provider_is_not_missing() -> None:
 
 
 def test_a_session_that_took_another_provider_is_an_error() -> None:
-    assert placement.active(GPU, [CPU_NAME], {}).status == "error"
-    found = placement.active(GPU, [CUDA, CPU_NAME], {"use_tf32": "1"})
+    assert placement.active(GPU, [CPU_NAME], {}, {}).status == "error"
+    found = placement.active(GPU, [CUDA, CPU_NAME], {"use_tf32": "1"}, {"NVIDIA_TF32_OVERRIDE": "0"})
     assert found.status == "pass"
     assert "use_tf32=1" in found.message
     assert found.data["options"] == {"use_tf32": "1"}
+    assert found.data["environment"] == {"NVIDIA_TF32_OVERRIDE": "0"}
+    assert (found.data["threads"], found.data["optimization"], found.data["deterministic"]) == (1, "all", True)
 
 
 def test_all_nodes_on_the_asked_provider_pass() -> None:
