@@ -28,7 +28,7 @@ _RULE = "parity.translation"
 _WORDS = function.Words(
     rule=_RULE,
     graph="the graph that the exporter translated, before any optimization,",
-    hint="Find the operator by its source line, write it in other operators, and report it to the exporter.",
+    hint="Write the operator that parity.divergence names in other operators, and report it to the exporter.",
 )
 
 

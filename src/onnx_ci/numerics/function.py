@@ -47,13 +47,13 @@ class Words:
     Attributes:
         rule: Its id.
         graph: What was run, as the subject of a sentence.
-        blame: By output, what is known of a failure's origin.
+        blame: By output, what is known of a failure's origin, and what to do about it instead of `hint`.
     """
 
     rule: str
     graph: str
     hint: str
-    blame: Mapping[str, str] = field(default_factory=dict)
+    blame: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def chosen(cases: Sequence[Case]) -> list[Case]:
@@ -168,10 +168,11 @@ def _finding(output: str, ones: Sequence[Verdict], words: Words, by_reference: l
     bad = [one for one in ones if one.status == worst.status] if worst.status in ("warn", "fail") else []
     case = worst.deviation.case
     where = case_text(case.name, case.dims)
+    blame, hint = words.blame.get(worst.deviation.base, ("", words.hint))
     if bad:
         message = f"{output}: {words.graph} is not the module's function: {_told(worst)}; worst in {where}"
         message += f"; {len(bad)} of {counted(len(ones), 'case')}" if len(ones) > 1 else ""
-        message += words.blame.get(worst.deviation.base, "")
+        message += blame
     else:
         message = f"{output}: {_told(worst)}" + (f", but {worst.excused}" if worst.excused else "")
         message += f"; worst of {len(ones)} cases: {where}" if len(ones) > 1 else f" in {where}"
@@ -185,7 +186,7 @@ def _finding(output: str, ones: Sequence[Verdict], words: Words, by_reference: l
         "cases": [one.deviation.case.name for one in bad],
         "by_reference": by_reference,
     }
-    return finding(words.rule, worst.status, output, message, hint=words.hint if bad else "", data=data)
+    return finding(words.rule, worst.status, output, message, hint=hint if bad else "", data=data)
 
 
 def _told(one: Verdict) -> str:

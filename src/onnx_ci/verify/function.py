@@ -20,6 +20,7 @@ from onnx_ci.twin import Twin, Unoracled, amplification
 
 _RULE = "parity.function"
 _HINT = "Run it with the exporter's optimizer switched off, and look at what the optimizer folded or fused."
+_TRANSLATED = "See parity.divergence of the export for the operator and its line: write it in other operators."
 
 
 @dataclass(slots=True)
@@ -76,19 +77,19 @@ def _judge(
     return judged, set(run.by_reference)
 
 
-def _blame(cases: Sequence[Case]) -> dict[str, str]:
-    """What the export's look at the unoptimized graph says of a failure, by output."""
+def _blame(cases: Sequence[Case]) -> dict[str, tuple[str, str]]:
+    """What the export's look at the unoptimized graph says of a failure, by output, and what to do about it."""
     outputs = [output for case in cases for output in case.outputs]
     return {output.name: _origin([one for one in outputs if one.name == output.name]) for output in outputs}
 
 
-def _origin(outputs: Sequence[CaseOutput]) -> str:
+def _origin(outputs: Sequence[CaseOutput]) -> tuple[str, str]:
     told = [one for one in outputs if one.e_unoptimized is not None]
     if not told:
-        return ""
+        return "", _HINT
     if all(function.within(one.e_unoptimized, one.rounding) for one in told):
-        return "; the graph before the exporter's optimizer is, so the optimizer brought it in"
-    return "; the graph before the exporter's optimizer is not either, so the translation brought it in"
+        return "; the graph before the exporter's optimizer is, so the optimizer brought it in", _HINT
+    return "; the graph before the exporter's optimizer is not either, so the translation brought it in", _TRANSLATED
 
 
 def _beside(row: OutputFigures, verdict: function.Verdict | None) -> OutputFigures:

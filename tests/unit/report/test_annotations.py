@@ -23,6 +23,40 @@ def test_without_a_file_it_is_shown_at_the_config():
     assert "file=onnx-ci.toml,line=1," in lines([finding("parity.runtime", "fail", "y", "m")])[0]
 
 
+def cause(**more):
+    data = {"outputs": ["y", "z"]}
+    return finding("parity.divergence", "fail", "y", "y first goes wrong", file="a.py", line=7, data=data, **more)
+
+
+def test_a_line_is_annotated_once_and_first_with_the_cause():
+    export = [cause(), finding("parity.translation", "fail", "y", "other function", file="onnx-ci.toml", line=3)]
+    cpu = [
+        finding("parity.runtime", "fail", "z[1]", "off", file="a.py", line=9),
+        finding("contract.range", "warn", "n", "narrow", file="a.py", line=7),
+        finding("parity.runtime", "fail", "w", "another", file="a.py", line=9),
+    ]
+    report = merge([result("a", "export", export), result("a", "cpu", cpu)], None, [])
+    found = collect(report, config="onnx-ci.toml")
+    assert [(one.file, one.line, one.level) for one in found] == [("a.py", 7, "error"), ("a.py", 9, "error")]
+    assert found[0].title == "parity.divergence: a on export (y), and 3 more"
+    said = found[0].message.split("\n\n")
+    assert said[:2] == ["y first goes wrong", "parity.translation: a on export (y)\nother function"]
+    assert [one.partition(":")[0] for one in said[2:]] == ["contract.range", "parity.runtime"]
+    assert found[1].message == "another"
+
+
+def test_a_cause_on_another_target_or_of_another_model_moves_nothing():
+    off = finding("parity.runtime", "fail", "y", "off", file="a.py", line=9)
+    for other in (result("a", "gpu", [cause()]), result("b", "export", [cause()])):
+        found = collect(merge([other, result("a", "cpu", [off])], None, []), config="onnx-ci.toml")
+        assert sorted(one.line for one in found) == [7, 9]
+
+
+def test_findings_at_the_config_stay_apart():
+    found = [finding("parity.runtime", "fail", name, "off", file="onnx-ci.toml", line=3) for name in "xy"]
+    assert len(lines(found)) == 2
+
+
 def test_what_does_not_count_warns():
     assert lines([finding("parity.runtime", "warn", "y", "m")])[0].startswith("::warning ")
     assert lines([finding("parity.runtime", "fail", "y", "m")], required=False)[0].startswith("::warning ")
