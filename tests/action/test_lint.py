@@ -68,7 +68,7 @@ def test_shell_steps_pass_shellcheck(path):
 
 
 def test_shell_scripts_pass_shellcheck():
-    tool("shellcheck", "-s", "bash", *(ROOT / "actions").rglob("*.sh"))
+    tool("shellcheck", "-s", "bash", *(ROOT / "actions").rglob("*.sh"), *(ROOT / "benchmarks").glob("*.sh"))
 
 
 @pytest.mark.parametrize("path", ALL, ids=name)

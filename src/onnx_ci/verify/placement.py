@@ -85,6 +85,7 @@ def active(
         "asked": target.provider,
         "active": list(providers),
         "options": dict(options),
+        "given": target.options,
         "session": target.session,
         "optimization": target.optimization,
         "deterministic": target.deterministic,
@@ -102,9 +103,21 @@ def active(
         target.provider,
         f"{target.provider} was asked for, the session runs {', '.join(providers)}: ONNX Runtime could not load the "
         "provider and took another; nothing was measured",
-        hint="The build has the provider, its libraries or the device do not load: check the driver (nvidia-smi), and "
-        "that CUDA and cuDNN have the versions this build needs (pip install 'onnxruntime-gpu[cuda,cudnn]').",
+        hint=_not_loaded(target),
         data=data,
+    )
+
+
+def _not_loaded(target: TargetSpec) -> str:
+    given = f", or it takes none of these options: {', '.join(target.options)}" if target.options else ""
+    hint = (
+        f"The build has the provider, its libraries or the device do not load{given}. The leg's log has what it said."
+    )
+    if not strict.environment(target):
+        return hint
+    return (
+        f"{hint} Check the driver (nvidia-smi), and that CUDA and cuDNN have the versions this build needs "
+        "(pip install 'onnxruntime-gpu[cuda,cudnn]')."
     )
 
 
@@ -200,6 +213,7 @@ def _fallback(
     known = [origins.get(node.name) or origins.get(node.name.partition("/")[0]) for node in strays]
     lines = [one for one in known if one is not None and one.file]
     of_time = f", {share:.1%} of the time" if share is not None else ", their share of the time is not known"
+    of_time = of_time if target.fallback == "forbid" else ""
     data = {"operators": dict(operators), "nodes": [node.name for node in strays][:100], "share": share}
     count = "1 node runs" if len(strays) == 1 else f"{len(strays)} nodes run"
     message = f"{count} on {_others(strays)} instead of {target.provider}: {listed}{of_time}"

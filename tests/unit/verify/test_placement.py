@@ -66,6 +66,14 @@ def test_a_session_that_took_another_provider_is_an_error() -> None:
     assert (found.data["threads"], found.data["optimization"], found.data["deterministic"]) == (1, "all", True)
 
 
+def test_a_provider_that_does_not_come_up_may_refuse_its_options() -> None:
+    target = TargetSpec(name="npu", provider="OpenVINOExecutionProvider", options={"precision": "FP16"})
+    found = placement.active(target, [CPU_NAME], {}, {})
+    assert "takes none of these options: precision" in found.hint
+    assert "nvidia-smi" not in found.hint
+    assert "nvidia-smi" in placement.active(GPU, [CPU_NAME], {}, {}).hint
+
+
 def test_all_nodes_on_the_asked_provider_pass() -> None:
     found = judged(nodes(Conv_1=CUDA, Relu_1=CUDA))
     assert found["provider.fallback"].status == "pass"
