@@ -23,6 +23,7 @@ OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "shards": ("--shards", ("plan",)),
     "artifacts": ("--artifacts", ("verify",)),
     "base": ("--base", ("run", "verify", "report")),
+    "history": ("--history", ("run", "report")),
     "python": ("--python", ("run", "export", "verify")),
     "plan": ("--plan", ("report",)),
     "comment-author": ("--comment-author", ("run", "report")),
@@ -38,9 +39,9 @@ PRIVILEGED = ("pull_request_target", "workflow_run")
 STATUSES = {0: "pass", 1: "fail"}
 _REPORT = ("report", "summary", "junit")
 MAKES: dict[str, tuple[str, ...]] = {
-    "run": ("plan", "results", "artifacts", "contracts", "repros", *_REPORT),
+    "run": ("plan", "results", "artifacts", "repros", *_REPORT),
     "plan": ("plan",),
-    "export": ("results", "artifacts", "contracts", "repros"),
+    "export": ("results", "artifacts", "repros"),
     "verify": ("results", "repros"),
     "report": _REPORT,
 }
@@ -112,7 +113,6 @@ def outputs(inputs: Mapping[str, str], code: int, *, here: Path, workspace: Path
         "upload-plan": out / "plan.json",
         "upload-results": out / "results",
         "upload-artifacts": out / "artifacts",
-        "upload-contracts": out / "artifacts",
         "upload-repros": out / "repro",
         "upload-report": out / "report",
     }

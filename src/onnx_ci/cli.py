@@ -16,7 +16,6 @@ from onnx_ci.errors import ExitCode, OnnxCiError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_THERE = click.Path(path_type=Path, file_okay=False, exists=True)
 _FILE = click.Path(path_type=Path)
 
 
@@ -28,8 +27,7 @@ def _options(*names: str) -> Callable[[F], F]:
         "target": click.option("--target", "targets", multiple=True, help="Only this target; may be given again."),
         "out": click.option("--out", type=_FOLDER, default="onnx-ci-out", show_default=True, help="Output folder."),
         "artifacts": click.option("--artifacts", type=_FOLDER, help="Artifacts folder; else <out>/artifacts."),
-        "base": click.option("--base", type=_THERE, help="Artifacts folder of the base branch, to compare with."),
-        "base-if-any": click.option("--base", type=_FOLDER, help="The same; one that is not there is only noted."),
+        "base": click.option("--base", type=_FOLDER, help="Artifacts of the base branch, to compare with, if any."),
         "python": click.option("--python", help="The interpreter that the model runs in."),
         "comment": click.option("--comment/--no-comment", default=False, help="Post the pull request comment."),
         "author": click.option(
@@ -39,6 +37,7 @@ def _options(*names: str) -> Callable[[F], F]:
             show_default=True,
             help="Whose comment it is: the login behind the token.",
         ),
+        "history": click.option("--history", type=_FILE, help="JSON lines file that latency is added to."),
         "plan": click.option("--plan", type=_FILE, help="plan.json: what results to expect; else <out>/plan.json."),
     }
 
@@ -60,7 +59,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_options("config", "model", "target", "out", "base", "python", "comment", "author")
+@_options("config", "model", "target", "out", "base", "history", "python", "comment", "author")
 def run(**options: Any) -> ExitCode:
     """Export, verify and report on this machine."""
     from onnx_ci import commands
@@ -97,14 +96,25 @@ def verify(**options: Any) -> ExitCode:
 
 
 @cli.command()
-@_options("out", "plan", "base-if-any", "comment", "author")
-def report(out: Path, plan: Path | None, base: Path | None, comment: bool, author: str) -> ExitCode:
+@_options("out", "plan", "base", "history", "comment", "author")
+def report(
+    out: Path, plan: Path | None, base: Path | None, history: Path | None, comment: bool, author: str
+) -> ExitCode:
     """Merge results into the table, the JUnit file and the pull request comment."""
     from onnx_ci.report import job
 
     found = plan or out / "plan.json"
     given = found if plan or found.exists() else None
-    return job.run(out=out, plan=given, base=base, comment=comment, author=author, env=os.environ, stdout=sys.stdout)
+    return job.run(
+        out=out,
+        plan=given,
+        base=base,
+        history=history,
+        comment=comment,
+        author=author,
+        env=os.environ,
+        stdout=sys.stdout,
+    )
 
 
 @cli.command()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from onnx_ci import lock
+from onnx_ci import commits, lock
 from onnx_ci.artifact import golden
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config import select
@@ -21,7 +21,7 @@ from onnx_ci.records.result import label, worst
 from onnx_ci.worker import calibrate as calibration
 from onnx_ci.worker import job, stale
 from onnx_ci.worker.answers import environment_of
-from onnx_ci.worker.artifacts import count_legs, find_artifacts
+from onnx_ci.worker.artifacts import count_legs, find_artifacts, write_provenance
 from onnx_ci.worker.files import claimed
 from onnx_ci.worker.interpreter import find_python
 from onnx_ci.worker.launch import Workers
@@ -37,6 +37,7 @@ def run(
     targets: Sequence[str],
     out: Path,
     base: Path | None,
+    history: Path | None,
     python: str | None,
     comment: bool,
     author: str,
@@ -51,10 +52,11 @@ def run(
     folders = _folders(loaded, out)
     folders.prepare()
     interpreter = find_python(python, environment, job.EXPORT_MODULES)
-    plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets)
+    plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets, root=folders.root)
     with claimed(out), progress_for(sys.stderr, environment, len(selected) * (1 + len(wanted))) as progress:
         with _exporters(interpreter, folders, environment, selected) as workers:
             exported = job.export_models(loaded, selected, folders, workers, progress)
+        _say_commit(folders, environment)
         artifacts = [_artifact(loaded, model, out) for model in selected if _exported(model, out)]
         with _judges(interpreter, folders, environment) as workers:
             names = [target.name for target in wanted]
@@ -63,6 +65,7 @@ def run(
         out=out,
         plan=out / plan_job.PLAN,
         base=base,
+        history=history,
         comment=comment,
         author=author,
         planned_only=True,
@@ -86,7 +89,10 @@ def plan(
 
     loaded = _load(config)
     _folders(loaded, out).prepare()
-    found, _ = plan_job.run(loaded, out=out, environ=environment, models=models, targets=targets, shards=shards)
+    root = Path(loaded.root)
+    found, _ = plan_job.run(
+        loaded, out=out, environ=environment, models=models, targets=targets, shards=shards, root=root
+    )
     for leg in found.legs:
         print(f"{label(leg.model, leg.variant)}: {leg.target}{f' ({leg.not_run})' if leg.not_run else ''}")
     return ExitCode.PASS
@@ -106,7 +112,9 @@ def export(
         progress_for(sys.stderr, environment, len(selected)) as progress,
         _exporters(interpreter, folders, environment, selected) as workers,
     ):
-        return job.exit_code(job.export_models(loaded, selected, folders, workers, progress))
+        code = job.exit_code(job.export_models(loaded, selected, folders, workers, progress))
+        _say_commit(folders, environment)
+        return code
 
 
 def verify(
@@ -127,6 +135,8 @@ def verify(
     found = find_artifacts(artifacts or out / "artifacts", models)
     total = count_legs(found, targets)
     known = stale.judge(config, found) if config else {}
+    if base and not base.is_dir():
+        print(f"There is no base in {base}: latency is compared with nothing.", file=sys.stderr)
     root = config.resolve().parent if config else Path.cwd()
     folders = job.Folders(root=root, out=out, golden=root / found[0][1].golden_dir)
     folders.prepare()
@@ -264,6 +274,12 @@ def _load(config: Path | None) -> Config:
 def _folders(config: Config, out: Path) -> job.Folders:
     root = Path(config.root)
     return job.Folders(root=root, out=out, golden=root / config.golden_dir)
+
+
+def _say_commit(folders: job.Folders, environment: Environ) -> None:
+    """On a runner only: elsewhere a commit says little of the files that were exported."""
+    commit = commits.head(folders.root) if environment.get("GITHUB_ACTIONS") == "true" else ""
+    write_provenance(folders.artifacts, commit, environment.get("GITHUB_RUN_ID", ""))
 
 
 def _exporters(interpreter: Path, folders: job.Folders, environment: Environ, models: Sequence[ModelSpec]) -> Workers:

@@ -17,16 +17,17 @@ def act(tmp_path_factory):
         scratch = tmp_path_factory.mktemp("run")
         tree = {path.name: path.read_text() for path in CONSUMER.iterdir() if path.is_file()}
         tree |= {".github/workflows/onnx.yml": workflow, **dict(files)}
+        repository = make_repository(scratch / "tree", tree)
         return run_act(
             event_name,
-            tree=make_repository(scratch / "tree", tree),
+            tree=repository,
             action=action,
             scratch=scratch,
             tools=tools,
-            event=event,
+            event=event(repository) if callable(event) else event,
             api=fake.url,
             store=store,
-            environ={"VIRTUAL_ENV": sys.prefix, **environ},
+            environ={"VIRTUAL_ENV": sys.prefix, "TEST_TREE": str(repository), **environ},
         )
 
     return run

@@ -191,5 +191,4 @@ def _locals(tree: Path, action: Path) -> Iterator[tuple[str, Path]]:
     yield f"{ACTION}@self", action
     texts = [path.read_text() for folder in (tree, action) for path in folder.rglob("*.yml")]
     for name, ref in sorted({match for text in texts for match in _OFFICIAL.findall(text)}):
-        if name != "checkout":  # act's own stand-in copies the tree
-            yield f"actions/{name}{ref}", STANDINS / name
+        yield f"actions/{name}{ref}", STANDINS / name  # of checkout only where a commit is named: act copies the tree

@@ -81,13 +81,12 @@ def test_it_says_its_verdict_to_later_steps(runs):
 def test_it_keeps_plan_results_artifacts_and_report(runs):
     assert runs.first.artifacts() == [
         "onnx-ci-artifacts-run",
-        "onnx-ci-contracts-run",
         "onnx-ci-plan",
         "onnx-ci-report",
         "onnx-ci-results-run",
     ]
     assert (runs.first.store / "onnx-ci-artifacts-run" / "tiny" / "model.onnx").exists()
-    assert [path.name for path in (runs.first.store / "onnx-ci-contracts-run").rglob("*.json")] == ["contract.json"]
+    assert (runs.first.store / "onnx-ci-artifacts-run" / "provenance.json").exists()
 
 
 def test_the_summary_and_the_comment_hold_the_table(runs):

@@ -136,6 +136,34 @@ def passed(stage_rule: str, subject: str = "", message: str = "as declared") -> 
     return finding(stage_rule, "pass", subject, message)
 
 
+def slower() -> Finding:
+    """The base's work done four times over, and what both profiles say of it."""
+    nodes = [
+        {"node": f"node_matmul_{at}", "op": "MatMul", "us": 1020.5 - at, "file": "models/tokens.py", "line": 31}
+        for at in range(4)
+    ]
+    told = {
+        "operators": [
+            {"op": "MatMul", "head": 4, "base": 1, "head_us": 4076.0, "base_us": 1019.2},
+            {"op": "Transpose", "head": 3, "base": 0, "head_us": 310.0, "base_us": 0.0},
+        ],
+        "hottest": [*nodes, {"node": "node_softmax", "op": "Softmax", "us": 12.0}],
+        "nodes": {"head": 9, "base": 3},
+        "overhead_us": {"head": 310.0, "base": 0.0},
+    }
+    return finding(
+        "latency.regression",
+        "fail",
+        "",
+        "3.91 times the base's time for example, batch=2 (95 % interval 3.84 to 3.98, 20 pairs; allowed 1.1; the base "
+        "against itself 0.99 to 1.01); by the profile 1 → 4 × MatMul 1.02 → 4.08 ms",
+        hint="Look at the operators that take longer; raise latency.max_regression if the time is well spent.",
+        file="models/tokens.py",
+        line=31,
+        data={"ratio": 3.91, "why": told},
+    )
+
+
 def healthy(model: str, runtime: float, eager: float, *, error: float = 1.3e-7) -> list[Result]:
     """Export and CPU result of a model that keeps its promises."""
     return [

@@ -11,7 +11,7 @@ from onnx_ci.report import annotations, junit, markdown
 from onnx_ci.report.comment import signature
 from onnx_ci.report.context import Context, Run
 from onnx_ci.report.merge import merge
-from tests.fakes.results import DIGEST, finding, healthy, realistic, result
+from tests.fakes.results import DIGEST, MACHINE, PACKAGES, contract, finding, healthy, realistic, result, slower
 
 CONTEXT = Context(
     run=Run(id=123, attempt=1, number=17, sha="4c1d" * 10), url="https://github.com/org/name/actions/runs/123"
@@ -92,12 +92,23 @@ def cut():
     return merge(results, None, [])
 
 
+def slow():
+    """Slower than a base of another commit, exported with another torch."""
+    export, cpu = healthy("tokens", 2.6, 3.02)
+    older = replace(MACHINE, packages=PACKAGES | {"torch": "2.12.1"})
+    notes = ["The base is commit 0a1b0a1b0a, not 2c3d2c3d2c that this one is merged into."]
+    slowed = replace(cpu, findings=[*cpu.findings, slower()])
+    merged = merge([export, slowed], None, [], {"tokens": contract("tokens", environment=older)}, notes)
+    return replace(merged, base_commit="0a1b" * 10)
+
+
 REPORTS = {
     "all-well": all_well,
     "broken": broken,
     "unknown": unknown,
     "not-exported": not_exported,
     "untouched": untouched,
+    "slower": slow,
 }
 
 

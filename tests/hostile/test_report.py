@@ -91,6 +91,10 @@ def poisoned(text):
     for found, status in zip(one["findings"], ("fail", "warn", "error", "skip"), strict=True):
         found |= {"status": status, "rule": text, "subject": text, "message": text, "hint": text}
         found |= {"file": text, "line": 10**300, "data": {text: text}}
+    node = {"node": text, "op": text, "us": 1.0, "file": text, "line": 10**300}
+    operator = {"op": text, "head": 2, "base": 1, "head_us": 2.0, "base_us": 1.0}
+    slower = {"rule": "latency.regression", "stage": "latency", "status": "fail", "subject": text, "message": text}
+    one["findings"].append(slower | {"data": {"why": {"operators": [operator], "hottest": [node]}}})
     for figures in one["parity"]:
         figures |= {"case": text, "output": text, "note": text, "dims": {text: 1}, "against": "eager"}
     for timing in one["latency"]:

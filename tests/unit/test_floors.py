@@ -18,6 +18,7 @@ FLOORS = {
     "artifact": 2,
     "config": 2,
     "lock": 2,
+    "commits": 2,
     "rules": 2,
     "runtime": 3,
     "twin": 3,

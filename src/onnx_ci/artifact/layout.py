@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -116,14 +117,21 @@ def write_manifest(folder: Path) -> str:
     return sha256(folder / MANIFEST)
 
 
-def changed_files(artifact: Artifact) -> list[str]:
-    """Says of each file that is not what the manifest says, in a sentence; empty when all are."""
-    expected = artifact.manifest()
+def changed_files(artifact: Artifact, names: Collection[str] | None = None) -> list[str]:
+    """Says of each file that is not what the manifest says, in a sentence; empty when all are.
+
+    Args:
+        artifact: The folder.
+        names: Only these files, where no other is read; all when left out.
+    """
+    expected = {name: entry for name, entry in artifact.manifest().items() if names is None or name in names}
     present = {
         path.relative_to(artifact.folder).as_posix(): path
         for path in artifact.folder.rglob("*")
         if (path.is_symlink() or not path.is_dir()) and path != artifact.folder / MANIFEST
     }
+    if names is not None:
+        present = {name: path for name, path in present.items() if name in names}
     problems = [f"{name} is missing" for name in sorted(expected.keys() - present.keys())]
     problems += [f"{name} was added after the export" for name in sorted(present.keys() - expected.keys())]
     for name in sorted(expected.keys() & present.keys()):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onnx_ci import commits
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.plan import matrix
 from onnx_ci.plan.matrix import Matrices, make
@@ -28,6 +29,7 @@ def run(
     models: Sequence[str] = (),
     targets: Sequence[str] = (),
     shards: int = 1,
+    root: Path | None = None,
 ) -> tuple[Plan, Matrices]:
     """Plans the run, writes ``plan.json`` and ``matrix.json`` into `out`, and says the matrices to GitHub.
 
@@ -39,6 +41,7 @@ def run(
         models: Patterns as `select.models` takes them.
         targets: Likewise.
         shards: How many exports run at once.
+        root: A folder in the repository, which knows the commit that a pull request is merged into.
 
     Raises:
         NothingMatchedError: A filter matched nothing.
@@ -52,6 +55,7 @@ def run(
         targets=targets,
         fork=is_fork(event, environ.get("GITHUB_REPOSITORY", "")),
         head_sha=head_sha(event) or environ.get("GITHUB_SHA", ""),
+        base_sha=commits.base(event, environ.get("GITHUB_SHA", "") if root else "", root or out),
     )
     found = matrix.matrices(config, plan, shards=shards)
     out.mkdir(parents=True, exist_ok=True)
@@ -59,13 +63,14 @@ def run(
     (out / MATRIX).write_text(codec.dumps(found), encoding="utf-8")
     if path := environ.get("GITHUB_OUTPUT"):
         with Path(path).open("a", encoding="utf-8") as stream:
-            stream.writelines(f"{name}={value}\n" for name, value in outputs(found).items())
+            stream.writelines(f"{name}={value}\n" for name, value in outputs(plan, found).items())
     return plan, found
 
 
-def outputs(found: Matrices) -> dict[str, str]:
-    """The matrices as step outputs, a line of JSON each; empty where a matrix has no jobs, which GitHub refuses."""
+def outputs(plan: Plan, found: Matrices) -> dict[str, str]:
+    """The base's commit, and the matrices, a line of JSON each; empty where one has no jobs, which GitHub refuses."""
     return {
+        "base-sha": plan.base_sha,
         "export-matrix": _include(found.export),
         "hosted-matrix": _include(found.hosted),
         "self-hosted-matrix": _include(found.self_hosted),

@@ -64,6 +64,7 @@ def make(
     targets: Sequence[str] = (),
     fork: bool = False,
     head_sha: str = "",
+    base_sha: str = "",
 ) -> Plan:
     """Lists every result that the run is expected to give: per model one export, and one for each target.
 
@@ -73,6 +74,7 @@ def make(
         targets: Likewise.
         fork: The run is for a pull request from a fork; legs on self-hosted runners are off then.
         head_sha: The commit that was planned, where known.
+        base_sha: The commit whose artifacts it is compared with, where known.
 
     Raises:
         NothingMatchedError: A filter matched nothing.
@@ -82,7 +84,7 @@ def make(
     for model in select.models(config, models):
         legs.append(Leg(model=model.name, variant=model.variant, target=EXPORT_TARGET, required=True))
         legs += [_leg(model, target, fork) for target in chosen]
-    return Plan(schema_version=SCHEMA_VERSION, config=config.path, legs=legs, head_sha=head_sha)
+    return Plan(schema_version=SCHEMA_VERSION, config=config.path, legs=legs, head_sha=head_sha, base_sha=base_sha)
 
 
 def matrices(config: Config, plan: Plan, *, shards: int = 1) -> Matrices:

@@ -10,6 +10,9 @@ from onnx_ci.records.result import Result, Status
 SCHEMA_VERSION = 1
 """Version of plans and reports. 1: the first."""
 
+PROVENANCE = "provenance.json"
+"""Where a folder of artifacts says which commit it is of."""
+
 
 @record
 class Leg:
@@ -34,12 +37,28 @@ class Plan:
     Attributes:
         config: Path of the config file in the repository.
         head_sha: The commit that was planned, where known.
+        base_sha: The commit that a pull request is merged into, whose artifacts are its base.
     """
 
     schema_version: int
     config: str
     legs: list[Leg]
     head_sha: str = ""
+    base_sha: str = ""
+
+
+@record
+class Provenance:
+    """Where a folder of artifacts comes from; lies beside them, so that a base can say of which commit it is.
+
+    Attributes:
+        commit: That was exported.
+        run: Id of the run that did it.
+    """
+
+    schema_version: int
+    commit: str
+    run: str = ""
 
 
 @record
@@ -64,6 +83,7 @@ class Report:
         changed: Labels of models whose versions or contract changed against the base.
         new: Labels of models that the base lacks.
         base: Whether a base was given.
+        base_commit: Of which commit it is; empty where that is not known.
     """
 
     schema_version: int
@@ -77,3 +97,4 @@ class Report:
     changed: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     base: bool = False
+    base_commit: str = ""

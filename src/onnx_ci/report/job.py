@@ -8,19 +8,24 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 
+from onnx_ci import commits
 from onnx_ci.errors import ExitCode
 from onnx_ci.records import codec
 from onnx_ci.records.report import Plan, Report
+from onnx_ci.report import base as bases
 from onnx_ci.report import comment as comments
 from onnx_ci.report import context, escape, junit, markdown, page, post, pull, read, terminal, write
+from onnx_ci.report import history as histories
 from onnx_ci.report.annotations import Annotation, collect, commands
 from onnx_ci.report.context import Context, Event
 from onnx_ci.report.github import Api, GitHubError
+from onnx_ci.report.history import Point
 from onnx_ci.report.merge import merge
 from onnx_ci.report.post import NotPosted, Posted
 from onnx_ci.report.pull import NoPull
@@ -40,6 +45,8 @@ def run(
     config: str = "",
     author: str = comments.AUTHOR,
     planned_only: bool = False,
+    history: Path | None = None,
+    now: Callable[[], str] = histories.now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ExitCode:
     """Merges the results in `out` and reports them.
@@ -54,16 +61,22 @@ def run(
         config: Path of the config file in the repository; "" for the plan's.
         author: Whose comment it is: another one than the workflow's own where the token is an app's or a person's.
         planned_only: See `merge.merge`.
+        history: The file of earlier latencies, which this run's are added to; None for none.
+        now: The time, ISO 8601 in UTC.
         sleep: Waits before a repeated call; handed in for tests.
 
     Raises:
         OnnxCiError: The report can't be written.
     """
-    report, planned = _merged(out, plan, base, planned_only)
+    report, planned = _merged(out, plan, base, planned_only, env.get("GITHUB_RUN_ID", ""))
     event = context.event(env)
     here = context.context(env, event, config=_config(config, planned))
 
-    written = write.files(out / "report", _texts(report, here))
+    past, notes = _past(report, history, here, now()) if history else ([], [])
+    report = replace(report, notes=[*report.notes, *notes])
+    written = write.files(out / "report", _texts(report, here, past))
+    if history:
+        written += write.files(history.parent, {history.name: histories.text(past)})
     _say(report, stdout, env)
     stdout.write(f"Wrote {', '.join(path.as_posix() for path in written)}\n")
     if path := env.get("GITHUB_STEP_SUMMARY"):
@@ -80,33 +93,42 @@ def run(
     return ExitCode(report.exit_code)
 
 
-def _merged(out: Path, plan: Path | None, base: Path | None, planned_only: bool) -> tuple[Report, Plan | None]:
+def _merged(
+    out: Path, plan: Path | None, base: Path | None, planned_only: bool, run: str
+) -> tuple[Report, Plan | None]:
     found = read.results(out / "results")
     problems, planned = list(found.problems), None
-    notes: list[str] = []
     if plan:
         try:
             planned = read.plan(plan)
         except read.UnreadableError as error:
             problems.append(f"{plan.name}: {error}")
-    contracts = None
-    if base:
-        contracts, notes = read.contracts(base)
-    return merge(found.results, planned, problems, contracts, notes, planned_only=planned_only), planned
+    if base is None:
+        return merge(found.results, planned, problems, planned_only=planned_only), planned
+    before = bases.find(base, commits.sha(planned.base_sha) if planned else "", run)
+    merged = merge(found.results, planned, problems, before.contracts, before.notes, planned_only=planned_only)
+    return replace(merged, base_commit=before.commit), planned
 
 
 def _config(given: str, planned: Plan | None) -> str:
     return given or escape.path(planned.config if planned else "") or CONFIG
 
 
-def _texts(report: Report, here: Context) -> dict[str, str]:
+def _past(report: Report, history: Path, here: Context, date: str) -> tuple[list[Point], list[str]]:
+    """The latencies of earlier runs with this one's, and what could not be read of them."""
+    before, notes = histories.load(history)
+    run = str(here.run.id) if here.run.id else ""
+    return histories.joined(before, histories.points(report, date=date, commit=here.run.sha, run=run)), notes
+
+
+def _texts(report: Report, here: Context, past: Sequence[Point]) -> dict[str, str]:
     signature = comments.signature(here.config, here.run)
     return {
         "report.json": codec.dumps(report),
         "summary.md": markdown.summary(report, here),
         "comment.md": markdown.comment(report, here, marker=signature),
         "junit.xml": junit.render(report, config=here.config),
-        "index.html": page.render(report, here),
+        "index.html": page.render(report, here, past),
     }
 
 

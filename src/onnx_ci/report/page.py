@@ -7,12 +7,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
-from onnx_ci.records.report import Report
+from onnx_ci.records.report import Report, VersionChange
 from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, causes, label
+from onnx_ci.report import why
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
+from onnx_ci.report.history import Point, Series, series, sparkline
 from onnx_ci.report.merge import why_missing
-from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds
+from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, times
 from onnx_ci.report.promises import Promise, promises
 from onnx_ci.report.rows import ICONS, Row, findings, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
@@ -33,16 +35,25 @@ pre { background: var(--soft); padding: .6rem; overflow: auto; max-height: 24rem
 _ERRORS = ["PyTorch", "Target", "Limit", "Max abs", "at", "Max rel", "ULP", "Cosine", "Beyond", "Same argmax"]
 _FIGURES = ["Case", "Output", "", "Judged by", *_ERRORS, "File in float64", "Limit"]
 _MOST_CAUSES = 20
+_CHANGES = ["Package", "Base", "Here"]
+_PAST = ["Date", "Commit", "p50", "p90", "p99", "Against the base"]
 _TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
 
 
-def render(report: Report, context: Context) -> str:
-    """Renders a self-contained HTML document."""
+def render(report: Report, context: Context, past: Sequence[Point] = ()) -> str:
+    """Renders a self-contained HTML document.
+
+    Args:
+        report: The merged report.
+        context: Which run it is.
+        past: Latencies of earlier runs and this one, oldest first.
+    """
     listed = rows(report)
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     run = f' · <a href="{hypertext(context.url)}">run</a>' if context.url else ""
     commit = f" · commit <code>{hypertext(context.run.sha[:10])}</code>" if context.run.sha else ""
+    base = f" · base <code>{hypertext(report.base_commit[:10])}</code>" if report.base_commit else ""
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -50,15 +61,20 @@ def render(report: Report, context: Context) -> str:
             '<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">',
             f"<title>onnx-ci</title><style>{STYLE}</style></head><body>",
             f"<h1>{ICONS[report.status]} onnx-ci: {hypertext(conclusion(report, listed))}</h1>",
-            f"<p>onnx-ci {__version__}{commit}{run}</p>",
+            f"<p>onnx-ci {__version__}{commit}{base}{run}</p>",
             _list("Problems", report.problems),
             _troubles(report),
             _list("Notes", report.notes),
+            _fold("Versions that changed against the base", _table(_CHANGES, map(_change, report.versions))),
             _table(HEADERS, (_row(row) for row in listed)),
-            *(_result(result) for result in report.results),
+            *(_result(result, series(past, result)) for result in report.results),
             "</body></html>\n",
         ]
     )
+
+
+def _change(one: VersionChange) -> list[str]:
+    return [hypertext(one.package), hypertext(one.base or NONE), hypertext(one.head or NONE)]
 
 
 def _row(row: Row) -> list[str]:
@@ -77,7 +93,7 @@ def _row(row: Row) -> list[str]:
     ]
 
 
-def _result(result: Result) -> str:
+def _result(result: Result, past: Series | None) -> str:
     environment = result.environment
     machine = (environment.cpu, f"{environment.cores} cores", environment.gpu, result.provider, environment.platform)
     packages = sorted({"python": environment.python, **environment.packages}.items())
@@ -95,6 +111,7 @@ def _result(result: Result) -> str:
             _fold("Inputs", _table(["Input", "Type and shape", "Sizes"], map(_promise, promises([result])))),
             _fold("Parity", _table(_FIGURES, (_figures(one) for one in result.parity))),
             _fold("Latency", _table(_TIMES, (_timing(one) for one in result.latency))),
+            _fold("Latency over time", _past(past) if past else ""),
             _fold("Time and memory", _table(["Stage", "Time", "Peak memory"], costs)),
             _fold("Versions", _table(["Package", "Version"], ([hypertext(a), hypertext(b)] for a, b in packages))),
             _fold("Log", f"<pre>{hypertext(result.log, lines=True, limit=200_000)}</pre>" if result.log else ""),
@@ -130,6 +147,10 @@ def _finding(finding: Finding) -> list[str]:
     if len(chain) > 1:  # a single one is in the message
         items = "".join(f"<li><code>{hypertext(one)}</code></li>" for one in chain)
         said += [f"<details><summary>Exceptions, the last one the cause</summary><ol>{items}</ol></details>"]
+    if told := why.why(finding):
+        tables = _table(why.OPERATORS, (map(hypertext, cells) for cells in why.operators(told)))
+        tables += _table(why.HOTTEST, (map(hypertext, cells) for cells in why.hottest(told)))
+        said += [_fold("Why it takes longer than the base", f"<p>{hypertext(why.overhead(told))}</p>{tables}")]
     mark = f'<span title="{hypertext(finding.status)}">{ICONS[finding.status]}</span>'
     return [mark, f"<code>{hypertext(finding.rule)}</code>", hypertext(finding.subject), "<br>".join(said)]
 
@@ -159,22 +180,38 @@ def _figures(one: OutputFigures) -> list[str]:
 
 def _timing(one: Timing) -> list[str]:
     samples = [*one.samples_ms] or [float("nan")]
-    times = [one.p50_ms, one.p90_ms, one.p99_ms, min(samples), max(samples)]
+    spent = [one.p50_ms, one.p90_ms, one.p99_ms, min(samples), max(samples)]
     return [
         hypertext(one.runner),
         hypertext(one.case),
-        *map(milliseconds, times),
+        *map(milliseconds, spent),
         str(len(one.samples_ms)),
         hypertext(str(one.threads)),
         one.transfers,
     ]
 
 
+def _past(found: Series) -> str:
+    """The series that this run stands in; what was measured under other conditions is in none of its lines."""
+    lines = [
+        [
+            hypertext(one.date, limit=40),
+            f"<code>{hypertext(one.commit[:10] or NONE)}</code>",
+            *map(milliseconds, (one.p50_ms, one.p90_ms, one.p99_ms)),
+            times(one.ratio) if one.ratio is not None else NONE,
+        ]
+        for one in reversed(found.points)
+    ]
+    since = f"<p>A new series, since other conditions began: {hypertext('; '.join(found.since))}.</p>"
+    bars = f"<p><code>{sparkline(found.points)}</code> p50, oldest first</p>"
+    return (since if found.since else "") + bars + _table(_PAST, lines)
+
+
 def _memory(size: int | None) -> str:
     return NONE if size is None else f"{min(max(size, 0), 1 << 60) >> 20} MiB"
 
 
-def _table(headers: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def _table(headers: Sequence[str], lines: Iterable[Iterable[str]]) -> str:
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n" for cells in lines)
     head = "".join(f"<th>{header}</th>" for header in headers)
     if not body:

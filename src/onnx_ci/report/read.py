@@ -16,15 +16,17 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from onnx_ci import commits
 from onnx_ci.records import contract, report, result
 from onnx_ci.records.contract import Contract
-from onnx_ci.records.report import Plan
+from onnx_ci.records.report import Plan, Provenance
 from onnx_ci.records.result import Result
 
 MAX_FILE_BYTES = 32 << 20
 MAX_TOTAL_BYTES = 512 << 20
 MAX_FILES = 5000
 MAX_DEPTH = 64
+_SMALL_FILE_BYTES = 64 << 10
 T = TypeVar("T")
 
 
@@ -65,6 +67,16 @@ def plan(path: Path) -> Plan:
     return _record(path, Plan, report.SCHEMA_VERSION, "plan", limit=MAX_FILE_BYTES)[0]
 
 
+def provenance(artifacts: Path) -> Provenance | None:
+    """Which commit a folder of artifacts says that it is of; None where it says nothing that can be read."""
+    path = artifacts / report.PROVENANCE
+    try:
+        found, _ = _record(path, Provenance, report.SCHEMA_VERSION, "provenance", limit=_SMALL_FILE_BYTES)
+    except UnreadableError:
+        return None
+    return found if commits.sha(found.commit) else None
+
+
 def contracts(artifacts: Path) -> tuple[dict[str, Contract], list[str]]:
     """Reads what the base's artifacts promise, and what they were made with.
 
@@ -75,8 +87,6 @@ def contracts(artifacts: Path) -> tuple[dict[str, Contract], list[str]]:
     found: dict[str, Contract] = {}
     notes: list[str] = []
     folders = sorted(artifacts.iterdir())[:MAX_FILES] if _is_folder(artifacts) else []
-    if not folders:
-        notes.append(f"The base {artifacts.name!r} has no artifacts: versions and contracts are not compared.")
     for folder in folders:
         path = folder / "contract.json"
         if not _is_folder(folder) or not path.exists():
@@ -88,6 +98,18 @@ def contracts(artifacts: Path) -> tuple[dict[str, Contract], list[str]]:
             continue
         found[result.label(read.model, read.variant)] = read
     return found, notes
+
+
+def text(path: Path, *, limit: int) -> str:
+    """Reads a regular text file.
+
+    Raises:
+        UnreadableError: It is a link, too large, or not UTF-8.
+    """
+    try:
+        return _bytes(path, limit).decode("utf-8")
+    except UnicodeError:
+        raise UnreadableError("is not UTF-8 text") from None
 
 
 def document(path: Path, *, limit: int = MAX_FILE_BYTES) -> tuple[Any, int]:

@@ -9,7 +9,7 @@ from onnx_ci import __version__
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.report import Report
 from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
-from onnx_ci.report import escape
+from onnx_ci.report import escape, why
 from onnx_ci.report.context import Context
 from onnx_ci.report.contract_change import KINDS, Kind
 from onnx_ci.report.contract_diff import changes_of
@@ -63,6 +63,7 @@ def facts(report: Report, rows: Sequence[Row], context: Context) -> str:
     parts += [f"{absent} missing"] if absent else []
     parts += [count(warnings, "warning")] if warnings else []
     parts += [f"commit {code(context.run.sha[:10])}"] if context.run.sha else []
+    parts += [f"base {code(report.base_commit[:10])}"] if report.base_commit else []
     parts += [f"[the whole report]({context.url})"] if context.url else []
     return " · ".join(parts)
 
@@ -86,6 +87,7 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
         ("notes", _fold("Notes", [f"- {prose(note, limit=600)}" for note in report.notes])),
         ("contract changes", _contracts(report)),
         ("versions", _versions(report)),
+        ("why it takes longer", _slower(report)),
         ("warnings", _listed("Warnings", report, context, "warn")),
         ("contract", _accepted(report)),
         ("untried sizes", _untried(report)),
@@ -215,6 +217,22 @@ def _spread(results: Sequence[Result], package: str) -> str:
         for found, targets in sorted(by_value.items())
     ]
     return "<br>".join(parts) or NONE
+
+
+def _slower(report: Report) -> str:
+    """What each regression's profile says, base beside head."""
+    parts = []
+    for result, told in why.explained(report):
+        name = code(label(result.model, result.variant), limit=80)
+        parts.append(f"{name} on {prose(result.target, limit=40)}. {prose(why.overhead(told))}".strip())
+        parts.append(grid(why.OPERATORS, [[code(op, limit=60), *spent] for op, *spent in why.operators(told)]))
+        nodes = [
+            [code(node, limit=120), code(op, limit=60), spent, code(at) if at != NONE else at]
+            for node, op, spent, at in why.hottest(told)
+        ]
+        parts += [grid(why.HOTTEST, nodes)] if nodes else []
+    parts += [prose(why.versions(report))] if parts else []
+    return _fold("Why it takes longer than the base", ["\n\n".join(part for part in parts if part)] if parts else [])
 
 
 def _latency(report: Report) -> str:

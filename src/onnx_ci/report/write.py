@@ -22,7 +22,7 @@ def files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         raise OnnxCiError("the report folder is a link", where=str(folder), hint="Remove it and run again.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_atomically(folder / name, text) for name, text in texts.items()]
+        return [atomically(folder / name, text) for name, text in texts.items()]
     except OSError as error:
         raise OnnxCiError(
             f"the report can't be written: {error.strerror}",
@@ -46,7 +46,8 @@ def outputs(values: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def _atomically(path: Path, text: str) -> Path:
+def atomically(path: Path, text: str) -> Path:
+    """Writes a file whole or not at all; a link in its place is replaced, not followed."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".onnx-ci-")
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as stream:

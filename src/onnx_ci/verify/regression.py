@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onnx_ci.artifact import layout
+from onnx_ci.artifact import layout, safety
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.errors import OnnxCiError
@@ -119,8 +119,12 @@ def mix(cases: Sequence[Case], shapes: Sequence[Mapping[str, float]]) -> tuple[l
 
 
 def _unusable(base: Artifact, contract: Contract) -> str:
+    if not base.folder.is_dir():
+        return "there is none of this model"
     try:
-        changed = layout.changed_files(base)
+        # A kept base is without its cases: the head's are what both are timed on.
+        changed = layout.changed_files(base, (layout.MODEL, layout.DATA, layout.CONTRACT))
+        changed += _outside(base)
         theirs = base.contract()
     except OnnxCiError as error:
         return f"the base's artifact can't be read: {error}"
@@ -131,6 +135,13 @@ def _unusable(base: Artifact, contract: Contract) -> str:
     if lacking:
         return f"the base takes other inputs ({', '.join(lacking)}): the same request can't be sent to both"
     return ""
+
+
+def _outside(base: Artifact) -> list[str]:
+    try:
+        return safety.external_data_problems(base.model)
+    except Exception as error:  # protobuf's own, which onnx gives no name to
+        return [f"{layout.MODEL} can't be read: {error}"]
 
 
 def _same_bytes(head: Artifact, base: Artifact) -> bool:

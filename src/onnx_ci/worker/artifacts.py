@@ -10,7 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 from onnx_ci.artifact import layout, variants
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.errors import NothingMatchedError
+from onnx_ci.records import codec
 from onnx_ci.records.model import Config, JobSpec
+from onnx_ci.records.report import PROVENANCE, SCHEMA_VERSION, Provenance
 from onnx_ci.records.result import label
 
 _JOB = TypeAdapter(JobSpec)
@@ -54,6 +56,17 @@ def count_legs(artifacts: Sequence[tuple[Artifact, JobSpec]], targets: Sequence[
     if unknown:
         raise NothingMatchedError(f"no target {', '.join(unknown)}", hint=f"There are: {', '.join(known)}.")
     return sum(len([t for t in job.targets if not targets or t.name in targets]) for _, job in artifacts)
+
+
+def write_provenance(folder: Path, commit: str, run: str) -> None:
+    """Says beside the artifacts which commit and run they are of, so that a later run knows what its base is."""
+    if not folder.is_dir():
+        return
+    if not commit:
+        (folder / PROVENANCE).unlink(missing_ok=True)
+        return
+    made = Provenance(schema_version=SCHEMA_VERSION, commit=commit, run=run)
+    (folder / PROVENANCE).write_text(codec.dumps(made), encoding="utf-8")
 
 
 def list_variants(config: Config, folder: Path) -> None:

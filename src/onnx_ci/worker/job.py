@@ -144,7 +144,7 @@ def verify_artifacts(
                 target=target,
                 job=job,
                 golden=str(stored.resolve()) if stored.is_dir() else None,
-                base=str(before.resolve()) if before and before.is_dir() else None,
+                base=str(before.resolve()) if before else None,
                 repro=str((folders.repro / f"{name}.{target.name}").resolve()),
             )
             leg = Leg(model=job.model, target=target.name, verb="verify", required=target.required, lock=job.lock)

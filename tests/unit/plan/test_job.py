@@ -45,10 +45,17 @@ def test_the_plan_can_be_read_back_and_the_matrices_are_what_github_takes(tmp_pa
     plan, _ = job.run(CONFIG, out=tmp_path / "out", environ=environ(pull_request("org/models")))
     assert codec.loads(Plan, (tmp_path / "out" / "plan.json").read_bytes()) == plan
     assert plan.head_sha == "f" * 40
-    matrices = {name: json.loads(value) for name, value in outputs(tmp_path).items()}
+    matrices = {name: json.loads(value) for name, value in outputs(tmp_path).items() if name.endswith("matrix")}
     assert matrices["export-matrix"] == {"include": [{"shard": "1", "models": "a\nb@x"}]}
     assert matrices["hosted-matrix"]["include"][0]["runs_on"] == ["ubuntu-latest"]
     assert matrices["self-hosted-matrix"]["include"][0]["target"] == "gpu"
+
+
+def test_the_commit_that_a_pull_request_is_merged_into_is_told(tmp_path, environ):
+    event = pull_request("org/models")
+    event["pull_request"]["base"] = {"sha": "b" * 40}
+    plan, _ = job.run(CONFIG, out=tmp_path / "out", environ=environ(event))
+    assert plan.base_sha == outputs(tmp_path)["base-sha"] == "b" * 40
 
 
 def test_a_forks_run_has_no_self_hosted_matrix(tmp_path, environ):

@@ -5,6 +5,7 @@ import pytest
 from tests.fakes.results import contract, figures, finding, healthy, realistic, result
 
 from onnx_ci.records import codec
+from onnx_ci.records.report import Provenance
 from onnx_ci.report import read
 
 
@@ -140,5 +141,27 @@ def test_a_base_gives_contracts_by_the_contracts_own_name(tmp_path):
 
 def test_a_base_that_is_not_there_is_a_note(tmp_path):
     found, notes = read.contracts(tmp_path / "none")
-    assert found == {}
-    assert "not compared" in notes[0]
+    assert (found, notes) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema_version": 1, "commit": "HEAD"}',
+        '{"schema_version": 1, "commit": "@team"}',
+        '{"schema_version": 2, "commit": "%s"}' % ("a" * 40),
+        "[]",
+        "x" * 100_000,
+    ],
+)
+def test_a_provenance_that_names_no_commit_is_none(tmp_path, text):
+    write(tmp_path, "provenance.json", text)
+    assert read.provenance(tmp_path) is None
+
+
+def test_a_provenance_is_read_and_a_link_in_its_place_is_not(tmp_path):
+    write(tmp_path / "one", "provenance.json", codec.dumps(Provenance(schema_version=1, commit="a" * 40, run="7")))
+    assert read.provenance(tmp_path / "one") == Provenance(schema_version=1, commit="a" * 40, run="7")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "provenance.json").symlink_to(tmp_path / "one" / "provenance.json")
+    assert read.provenance(tmp_path / "two") is None

@@ -252,3 +252,22 @@ def test_the_job_starts_without_what_the_users_side_needs():
     code = f"import sys, onnx_ci.report.job; print(sorted(set('{heavy}'.split()) & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_the_history_is_added_to_and_shown(well):
+    past = well.out.parent / "kept" / "latency.jsonl"
+    for run in ("90", "91"):
+        well.run(history=past, now=lambda: "2026-01-02T03:04:05+00:00", env={"GITHUB_RUN_ID": run})
+    lines = [json.loads(line) for line in past.read_text().splitlines()]
+    assert [(one["run"], one["commit"], one["date"][:10]) for one in lines] == [
+        ("90", SHA, "2026-01-02"),
+        ("91", SHA, "2026-01-02"),
+    ]
+    assert "Latency over time" in (well.out / "report" / "index.html").read_text()
+
+
+def test_a_history_that_can_not_be_read_is_a_note(well, tmp_path):
+    (tmp_path / "latency.jsonl").write_bytes(b"\xff")
+    code, _ = well.run(history=tmp_path / "latency.jsonl")
+    assert code is ExitCode.PASS
+    assert "is not UTF-8 text: it is begun anew" in well.report().notes[0]

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.numerics.regression import compare as compare_runs
@@ -129,6 +130,34 @@ def test_a_base_that_was_tampered_with_is_no_base(tmp_path: Path) -> None:
     _, (found,) = compared(head, base.folder)
     assert found.status == "skip"
     assert "model.onnx was changed after the export" in found.message
+
+
+def test_a_base_is_kept_without_its_cases(tmp_path: Path, paced) -> None:
+    paced(1.0, 1.0)
+    head, base = written(tmp_path / "head", chain(2)), written(tmp_path / "base", chain(1))
+    for folder in base.folder.glob("test_data_set_*"):
+        shutil.rmtree(folder)
+    _, (found,) = compared(head, base.folder)
+    assert found.status == "pass", found.message
+
+
+def test_a_base_whose_weights_lie_elsewhere_is_not_opened(tmp_path: Path) -> None:
+    model = chain(1)
+    external_data_helper.set_external_data(model.graph.initializer[0], "../../elsewhere.bin")
+    model.graph.initializer[0].ClearField("raw_data")
+    head, base = written(tmp_path / "head", chain(2)), written(tmp_path / "base", model)
+    _, (found,) = compared(head, base.folder)
+    assert found.status == "skip"
+    assert "elsewhere.bin" in found.message
+
+
+def test_a_base_without_the_model_is_said(tmp_path: Path) -> None:
+    head = written(tmp_path / "head", chain(2))
+    _, (found,) = compared(head, tmp_path / "none")
+    assert (found.status, found.message) == (
+        "skip",
+        "not compared with the base, since there is none of this model",
+    )
 
 
 def test_a_base_that_takes_other_inputs_can_not_be_sent_the_same_request(tmp_path: Path) -> None:

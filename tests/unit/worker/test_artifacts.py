@@ -9,8 +9,10 @@ import pytest
 from tests.fakes.results import contract
 
 from onnx_ci.artifact import layout, variants
+from onnx_ci.records import codec
 from onnx_ci.records.model import Config, ModelSpec
-from onnx_ci.worker.artifacts import list_variants
+from onnx_ci.records.report import Provenance
+from onnx_ci.worker.artifacts import list_variants, write_provenance
 
 CONFIG = Config(
     path="onnx-ci.toml",
@@ -62,4 +64,14 @@ def test_a_list_whose_variants_are_gone_goes_too(tmp_path, models):
 
 def test_an_export_that_wrote_no_artifact_has_no_list(tmp_path):
     list_variants(CONFIG, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_artifacts_say_which_commit_they_are_of_where_that_is_known(tmp_path):
+    write_provenance(tmp_path, "a" * 40, "7")
+    made = codec.loads(Provenance, (tmp_path / "provenance.json").read_text())
+    assert (made.commit, made.run) == ("a" * 40, "7")
+    write_provenance(tmp_path, "", "")
+    assert not (tmp_path / "provenance.json").exists()
+    write_provenance(tmp_path / "none", "a" * 40, "7")
     assert not (tmp_path / "none").exists()
