@@ -37,7 +37,7 @@ class Conditions:
     Attributes:
         machine: Processor, cores and system; with the device where there is one.
         versions: Of ONNX Runtime's packages.
-        options: That the provider really had.
+        options: That the provider really had, and those of the session.
     """
 
     machine: str
@@ -191,8 +191,13 @@ def _ratio(result: Result) -> float | None:
 
 
 def _options(result: Result) -> dict[str, str]:
-    found = next((one.data.get("options") for one in result.findings if one.rule == "provider.active"), None)
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    """The provider's options, the session's, and the variables of the process, as the leg recorded them."""
+    data = next((one.data for one in result.findings if one.rule == "provider.active"), {})
+    tables = [data.get(name) for name in ("options", "session", "environment")]
+    found = {name: data[name] for name in ("optimization", "deterministic") if name in data}
+    for table in tables:
+        found |= table if isinstance(table, dict) else {}
+    return {str(name): str(value) for name, value in found.items() if value is not None}
 
 
 def _is_time(value: float) -> bool:

@@ -33,9 +33,13 @@ def test_each_target_of_a_model_gives_a_point_and_the_export_none():
 
 
 def test_ratio_and_options_come_from_the_findings():
-    active = finding("provider.active", "pass", "CUDA", "active", data={"options": {"use_tf32": "0"}})
+    active = finding("provider.active", "pass", "CUDA", "active", data={
+        "options": {"use_tf32": "0"}, "session": {"session.set_denormal_as_zero": "1"}, "optimization": "all",
+        "environment": {"NVIDIA_TF32_OVERRIDE": None},
+    })  # fmt: skip
     ((one,), _) = measured(findings=[active, slower()])
-    assert (one.ratio, one.conditions.options) == (3.91, {"use_tf32": "0"})
+    assert one.ratio == 3.91
+    assert one.conditions.options == {"use_tf32": "0", "session.set_denormal_as_zero": "1", "optimization": "all"}
 
 
 def test_points_come_back_as_they_were_written(tmp_path):
