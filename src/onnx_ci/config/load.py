@@ -78,11 +78,18 @@ def _resolve(root: schema.Root, source: Source) -> Config:
         path=source.file,
         root=str(source.folder),
         models=[spec for name, model in root.models.items() for spec in _artifacts(name, model, source)],
-        targets=[TargetSpec(name=name, **dict(target)) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
+        targets=[_target(name, target) for name, target in root.targets.items()] or [_DEFAULT_TARGET],
         golden_dir=root.golden.dir,
         latency=LatencySpec(**dict(root.latency)),
         lock=LockSpec(files=dict.fromkeys(root.lock.files, ""), drift=root.lock.drift),
     )
+
+
+def _target(name: str, target: schema.Target) -> TargetSpec:
+    given = dict(target)
+    allowed = given.pop("cpu_ops")
+    reasons = {op: why for op, why in allowed.items() if why}
+    return TargetSpec(name=name, cpu_ops=list(allowed), cpu_reasons=reasons, **given)
 
 
 def _artifacts(name: str, model: schema.Model, source: Source) -> list[ModelSpec]:

@@ -235,8 +235,10 @@ class Target(Table):
     fallback: Literal["forbid", "allow"] = Field(
         default="forbid", description="Whether nodes may fall back to the CPU beyond shape arithmetic and cpu_ops."
     )
-    cpu_ops: list[v.Text] = Field(
-        default_factory=list, description="Operators allowed on the CPU.", examples=[["NonMaxSuppression"]]
+    cpu_ops: v.Allowed = Field(
+        default_factory=dict,
+        description="Operators allowed on the CPU: a list, or a table with the reason of each, which is shown.",
+        examples=[{"NonMaxSuppression": "no kernel in CUDA"}],
     )
     runs_on: v.Labels = Field(
         default_factory=lambda: ["ubuntu-latest"],

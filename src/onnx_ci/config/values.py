@@ -143,6 +143,15 @@ def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _allowed(value: Any) -> Any:
+    """Operators with the reason of each; a plain list gives none."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return dict.fromkeys(_distinct(value), "")
+    if isinstance(value, dict) and all(isinstance(why, str) and why.strip() for why in value.values()):
+        return value
+    wrong(f"expected operators, or a table of operators with a reason each, got {show(value)}")
+
+
 def plain(value: Any, where: str = "") -> Any:
     """Lets through what is the same again after a passage through JSON.
 
@@ -203,6 +212,14 @@ Labels = Annotated[
     BeforeValidator(_one_or_more),
     Field(min_length=1),
     _either({"type": "array", "items": {"type": "string"}}, {"type": "string"}),
+]
+Allowed = Annotated[
+    dict[Text, str],
+    BeforeValidator(_allowed),
+    _either(
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+    ),
 ]
 Plain = Annotated[Any, BeforeValidator(plain), WithJsonSchema({})]
 Scalar = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})]

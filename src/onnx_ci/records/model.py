@@ -134,6 +134,7 @@ class TargetSpec:
         session: ONNX Runtime's config entries of a session, by their names.
         optimization: How far ONNX Runtime optimizes the graph.
         deterministic: Whether it computes in an order that does not change from run to run.
+        cpu_reasons: Why operators of `cpu_ops` may run on the CPU, of those that have a reason.
         budget: How many times PyTorch's own error the target may err with options that loosen its arithmetic; None:
             what they are known to cost.
     """
@@ -148,6 +149,7 @@ class TargetSpec:
     budget: float | None = None
     fallback: Literal["forbid", "allow"] = "forbid"
     cpu_ops: list[str] = field(default_factory=list)
+    cpu_reasons: dict[str, str] = field(default_factory=dict)
     runs_on: list[str] = field(default_factory=lambda: ["ubuntu-latest"])
     required: bool = True
 

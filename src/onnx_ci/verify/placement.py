@@ -127,10 +127,12 @@ class Placement:
 
     Attributes:
         strays: Nodes on the CPU, beside shape arithmetic and `cpu_ops`, while another provider was asked for.
+        allowed: How many nodes of each operator of `cpu_ops` are there.
     """
 
     counts: dict[str, int]
     strays: list[PlacedNode]
+    allowed: dict[str, int]
     operators: dict[str, dict[str, int]]
 
 
@@ -139,17 +141,20 @@ def sort_nodes(nodes: Sequence[PlacedNode], target: TargetSpec, shape_nodes: Col
     operators: dict[str, Counter[str]] = {}
     for node in nodes:
         operators.setdefault(node.provider, Counter())[node.op] += 1
-    strays = [
+    elsewhere = [
         node
         for node in nodes
         if target.provider != CPU
         and node.provider != target.provider
         and node.name not in shape_nodes
-        and node.op not in target.cpu_ops
         and node.op not in ("Shape", "Size", "Constant")
     ]
+    strays = [node for node in elsewhere if node.op not in target.cpu_ops]
+    allowed = dict(Counter(node.op for node in elsewhere if node.op in target.cpu_ops))
     counts = dict(Counter(node.provider for node in nodes))
-    return Placement(counts, strays, {name: dict(sorted(ops.items())) for name, ops in sorted(operators.items())})
+    return Placement(
+        counts, strays, allowed, {name: dict(sorted(ops.items())) for name, ops in sorted(operators.items())}
+    )
 
 
 def judge(
@@ -186,7 +191,7 @@ def judge(
     found = [finding("provider.placement", "pass", target.provider, _told(nodes, placed, target, witness), data=data)]
     if target.provider == CPU:
         return found
-    return [*found, _fallback(placed.strays, target, share, origins)]
+    return [*found, _fallback(placed, target, share, origins)]
 
 
 def _told(nodes: Sequence[PlacedNode], placed: Placement, target: TargetSpec, witness: Witness) -> str:
@@ -201,12 +206,13 @@ def _told(nodes: Sequence[PlacedNode], placed: Placement, target: TargetSpec, wi
     return message
 
 
-def _fallback(
-    strays: Sequence[PlacedNode], target: TargetSpec, share: float | None, origins: Mapping[str, Origin]
-) -> Finding:
+def _fallback(placed: Placement, target: TargetSpec, share: float | None, origins: Mapping[str, Origin]) -> Finding:
+    strays = placed.strays
     if not strays:
         message = f"beside shape arithmetic and cpu_ops every node runs on {target.provider}"
-        return finding("provider.fallback", "pass", target.provider, message)
+        if placed.allowed:
+            message += f"; allowed on the CPU: {', '.join(_reason(op, placed, target) for op in placed.allowed)}"
+        return finding("provider.fallback", "pass", target.provider, message, data={"allowed": placed.allowed})
     operators = Counter(node.op for node in strays)
     listed = ", ".join(f"{count} × {op}" for op, count in operators.most_common(_SHOWN))
     # A node that was fused is called for its first part: node_matmul/MatMulAddFusion.
@@ -231,6 +237,11 @@ def _fallback(
         line=lines[0].line if lines else None,
         data=data,
     )
+
+
+def _reason(op: str, placed: Placement, target: TargetSpec) -> str:
+    why = target.cpu_reasons.get(op)
+    return f"{placed.allowed[op]} × {op}" + (f" ({why})" if why else "")
 
 
 def _others(strays: Sequence[PlacedNode]) -> str:

@@ -56,7 +56,11 @@ threads  = 2
 provider = "CUDAExecutionProvider"
 options  = { use_tf32 = 0 }
 fallback = "allow"
-cpu_ops  = ["NonMaxSuppression"]
+cpu_ops  = { NonMaxSuppression = "no kernel in CUDA" }
+session  = { "session.set_denormal_as_zero" = 1 }
+optimization = "extended"
+deterministic = false
+budget   = 16
 runs_on  = ["self-hosted", "linux", "gpu"]
 required = false
 
@@ -100,6 +104,11 @@ def test_each_key_arrives(project):
         options={"use_tf32": 0},
         fallback="allow",
         cpu_ops=["NonMaxSuppression"],
+        cpu_reasons={"NonMaxSuppression": "no kernel in CUDA"},
+        session={"session.set_denormal_as_zero": 1},
+        optimization="extended",
+        deterministic=False,
+        budget=16,
         runs_on=["self-hosted", "linux", "gpu"],
         required=False,
     )

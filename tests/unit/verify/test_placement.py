@@ -66,6 +66,14 @@ def test_a_session_that_took_another_provider_is_an_error() -> None:
     assert (found.data["threads"], found.data["optimization"], found.data["deterministic"]) == (1, "all", True)
 
 
+def test_what_is_allowed_on_the_cpu_is_shown_with_its_reason() -> None:
+    target = TargetSpec(name="gpu", provider=CUDA, cpu_ops=["Det", "Erf"], cpu_reasons={"Det": "no kernel in CUDA"})
+    found = judged(nodes(Conv_1=CUDA, Det_1=CPU_NAME, Det_2=CPU_NAME), target)["provider.fallback"]
+    assert found.status == "pass"
+    assert found.message.endswith("allowed on the CPU: 2 × Det (no kernel in CUDA)")
+    assert found.data["allowed"] == {"Det": 2}
+
+
 def test_a_provider_that_does_not_come_up_may_refuse_its_options() -> None:
     target = TargetSpec(name="npu", provider="OpenVINOExecutionProvider", options={"precision": "FP16"})
     found = placement.active(target, [CPU_NAME], {}, {})
