@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from onnx_ci.export import folding
+from onnx_ci.twin import Twin
 
 Array = npt.NDArray[Any]
 _FEW = 16
@@ -15,12 +19,17 @@ _FEW = 16
 
 
 class Own:
-    """The numbers that a module holds: parameters, buffers, and tensors and arrays that hang on it."""
+    """Numbers that were not rounded on the way into a file: those of a module, or some of them."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, arrays: Iterable[Array]) -> None:
         self._by_size: dict[int, list[Array]] = {}
-        for array in _held(module):
+        for array in arrays:
             self._by_size.setdefault(array.size, []).append(array)
+
+    @classmethod
+    def of(cls, module: torch.nn.Module) -> Own:
+        """All that a module holds: parameters, buffers, and tensors and arrays that hang on it."""
+        return cls(_held(module))
 
     def holds(self, constant: Array) -> bool:
         """Whether a constant is one of them, or its transpose, or made of nothing but their elements (reordered gates).
@@ -42,13 +51,53 @@ class Own:
         return bool(near) and bool(np.isin(wanted, np.concatenate(near)).all())
 
 
-def names(constants: Iterable[tuple[str, Array]], own: Own) -> list[str]:
-    """The names of the constants that were rounded on the way: not the module's own, and no whole numbers."""
-    return [name for name, values in constants if values.size and not _whole(values) and not own.holds(values)]
+def names(constants: Iterable[tuple[str, Array]], own: Own, folded: Collection[str] = ()) -> list[str]:
+    """The names of the constants that were rounded on the way: not the module's own, and no whole numbers.
+
+    Those that are known to be folded are not looked for among the module's own.
+    """
+    found = (name for name, values in constants if not _whole(values) and (name in folded or not own.holds(values)))
+    return list(dict.fromkeys(found))
+
+
+def after(shipped: Twin, before: Twin, made: Sequence[str], module: torch.nn.Module) -> list[str]:
+    """The same of the file, where the graph before the optimizer is at hand: bytes alone would not tell.
+
+    A constant is the module's own under its name in that graph, or in any order of what that graph only moves
+    (`folding`). A weight norm at a fresh start gives the bytes of the weight that went in, and yet another function.
+
+    Args:
+        shipped: The file.
+        before: The graph before the optimizer.
+        made: Its constants that were rounded.
+        module: As it was exported.
+    """
+    graph = before.model.graph
+    tensors = {name: tensor for name, tensor in before.float_tensors() if name not in made}
+    folded = folding.absorbing(graph, {name for name, _ in shipped.float_tensors()})
+    state = dict(_state(module))
+
+    def array(name: str) -> Array:
+        """The module's where it has it: widened, a model is twice its size."""
+        found = _array(state[name]) if name in state else None
+        return before.read(tensors[name]) if found is None else found
+
+    own = Own(array(name) for name in sorted(tensors.keys() & folding.moved(graph)))
+
+    def kept(name: str, values: Array) -> bool:
+        return name in tensors and name not in folded and np.array_equal(values, before.read(tensors[name]))
+
+    constants = ((name, values) for name, values in shipped.float_constants() if not kept(name, values))
+    return names(constants, own, folded)
 
 
 def _whole(values: Array) -> bool:
     return bool((values == np.rint(values)).all())
+
+
+def _state(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters and buffers, by all their names: the exporter takes any of those that a tied one has."""
+    return chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False))
 
 
 def _held(module: torch.nn.Module) -> Iterator[Array]:

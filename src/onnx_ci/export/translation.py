@@ -6,7 +6,7 @@ the exporter's constants can do in this graph is measured here, since a chain th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from onnx_ci.numerics.deviation import Deviation, deviations
 from onnx_ci.numerics.parity import largest_magnitude
 from onnx_ci.records.cases import Case
 from onnx_ci.records.result import Finding, finding
-from onnx_ci.twin import Twin, TwinRun, Unoracled, amplification
+from onnx_ci.twin import Twin, TwinRun, Unoracled, draws, jumps, measured
 
 _RULE = "parity.translation"
 _WORDS = function.Words(
@@ -76,7 +76,6 @@ class _Judge:
     verdicts: list[function.Verdict] = field(default_factory=list)
     by_reference: set[str] = field(default_factory=set)
     wrong: list[Wrong] = field(default_factory=list)
-    ran: bool = False
 
     def judge(self, case: Case) -> Case:
         """Judges one case, and gives it back with its figures.
@@ -91,22 +90,24 @@ class _Judge:
         def beside_oracle(run: TwinRun) -> list[Deviation]:
             return deviations(case, run.outputs, oracle, expected, unit)
 
-        run = self.unoptimized.twin.run(feeds)
+        run, shipped = self.unoptimized.twin.run(feeds), _tried(self.shipped.twin, feeds)
         self.by_reference.update(run.by_reference)
-        found, other = beside_oracle(run), None
-        if not any(one.doubtful for one in found):
-            other = _tried(self.shipped.twin, feeds)
-        sure = other is not None and not any(one.doubtful for one in [*found, *beside_oracle(other)])
-        rounding = {} if sure else amplification(self.unoptimized.twin, feeds, self.unoptimized.made)
-        exact = not run.by_reference
-        judged = [function.judged(one, rounding.get(one.base), whole=True, exact=exact) for one in found]
+        found, after = beside_oracle(run), beside_oracle(shipped) if shipped is not None else []
+        rounding: dict[str, float] = {}
+
+        def noted(sizes: Iterable[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
+            for one in sizes:
+                rounding.update({name: max(size, rounding.get(name, 0.0)) for name, size in one.items()})
+                yield one
+
+        given = self.unoptimized.twin, feeds, self.unoptimized.made
+        _settled([*found, *after], run, {}, noted(draws(*given)))  # what it takes for the file is asked of this one
+        judged = _settled(found, run, {**rounding}, noted(jumps(*given, rounding)))
         self.verdicts += judged
         self._note(case, "translation", judged)
-        if other is None and not self.ran:  # the smallest case is run in any case: the file is what ships
-            other = _tried(self.shipped.twin, feeds)
-        if other is not None:
-            self.ran = True
-            self._note(case, "optimizer", self._shipped(other, beside_oracle(other), feeds, rounding))
+        if shipped is not None:
+            measures = measured(self.shipped.twin, feeds, self.shipped.made)
+            self._note(case, "optimizer", _settled(after, shipped, rounding, measures))
         errors = {one.base: one for one in found}
         return replace(
             case,
@@ -117,14 +118,6 @@ class _Judge:
                 for item in case.outputs
             ],
         )
-
-    def _shipped(
-        self, run: TwinRun, found: list[Deviation], feeds: Mapping[str, Value], before: Mapping[str, float]
-    ) -> list[function.Verdict]:
-        """As `parity.function` will judge the file, at a target."""
-        twin, names = self.shipped.twin, self.shipped.made
-        measure = (lambda: amplification(twin, feeds, names)) if names else None
-        return function.settled(found, before, measure, whole=lambda _: True, exact=not run.by_reference)
 
     def _note(self, case: Case, rung: Rung, judged: Sequence[function.Verdict]) -> None:
         known = {name for one in self.wrong for name in one.outputs}
@@ -143,26 +136,37 @@ def judge(cases: Sequence[Case], module: torch.nn.Module, folder: Path, unoptimi
         folder: The artifact, with the file that ships and the tensors of the cases.
         unoptimized: The folder of the unoptimized graph; None where there is none.
     """
-    own, shipped = made.Own(module), Twin.open(folder / layout.MODEL)
-    names = made.names(shipped.float_constants(), own)
+    own, shipped = made.Own.of(module), Twin.open(folder / layout.MODEL)
 
-    def skipped(why: str) -> Translation:
+    def skipped(why: str, names: list[str]) -> Translation:
         return Translation([finding(_RULE, "skip", "", f"not judged, since {why}")], list(cases), names)
 
     if unoptimized is None:
-        return skipped("this exporter gives no graph before its optimization")
+        why = "this exporter gives no graph before its optimization"
+        return skipped(why, made.names(shipped.float_constants(), own))
+    twin = Twin.open(unoptimized / layout.MODEL)
+    before = made.names(twin.float_constants(), own)
+    names = made.after(shipped, twin, before, module)
     chosen = function.chosen(cases)
     if not chosen:
         why = next((case.unoracled for case in cases if case.unoracled), "there is no case to run")
-        return skipped(f"no case has outputs in float64: {why}")
-    twin = Twin.open(unoptimized / layout.MODEL)
-    judge = _Judge(Rounded(shipped, names), Rounded(twin, made.names(twin.float_constants(), own)), folder)
+        return skipped(f"no case has outputs in float64: {why}", names)
+    judge = _Judge(Rounded(shipped, names), Rounded(twin, before), folder)
     try:
         told = {case.index: judge.judge(case) for case in function.affordable(chosen)}
     except Unoracled as error:
-        return skipped(str(error))
+        return skipped(str(error), names)
     found = function.findings(judge.verdicts, _WORDS, sorted(judge.by_reference))
     return Translation(found, [told.get(case.index, case) for case in cases], names, judge.wrong)
+
+
+def _settled(
+    found: Sequence[Deviation],
+    run: TwinRun,
+    before: Mapping[str, float | None],
+    measures: Iterable[Mapping[str, float]],
+) -> list[function.Verdict]:
+    return function.settled(found, before, measures, whole=lambda _: True, exact=not run.by_reference)
 
 
 def _tried(twin: Twin, feeds: Mapping[str, Value]) -> TwinRun | None:

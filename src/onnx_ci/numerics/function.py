@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from onnx_ci.numerics.deviation import FLOOR, Deviation
@@ -101,17 +101,17 @@ def judged(deviation: Deviation, rounding: float | None, *, whole: bool, exact: 
 def settled(
     found: Sequence[Deviation],
     before: Mapping[str, float | None],
-    measure: Callable[[], Mapping[str, float]] | None,
+    measures: Iterable[Mapping[str, float]],
     *,
     whole: Callable[[str], bool],
     exact: bool,
 ) -> list[Verdict]:
-    """Judges the deviations of a file in one case; where one does not pass, rounding is measured in the file, too.
+    """Judges the deviations of a graph in one case, with rounding measured no more closely than it takes to pass.
 
     Args:
         found: The deviations.
-        before: What rounding does in the graph before optimization, by output; None where nobody measured it.
-        measure: Gives the same of the file; None where none of its constants is known to be the exporter's.
+        before: What rounding is known to do, by output; None where nobody measured it.
+        measures: What it does in this graph, closer and closer; the next is asked for where something still fails.
         whole: By output, as in `judged`.
         exact: As in `judged`.
     """
@@ -119,10 +119,16 @@ def settled(
     def verdicts(rounding: Mapping[str, float | None]) -> list[Verdict]:
         return [judged(one, rounding.get(one.base), whole=whole(one.base), exact=exact) for one in found]
 
-    first = verdicts(before)
-    if measure is None or all(one.status not in ("warn", "fail") for one in first):
-        return first
-    return verdicts({name: max(size, before.get(name) or 0.0) for name, size in measure().items()})
+    reached = verdicts(before)
+    for sizes in measures if _open(reached) else ():
+        reached = verdicts({**before, **{name: max(size, before.get(name) or 0.0) for name, size in sizes.items()}})
+        if not _open(reached):
+            break
+    return reached
+
+
+def _open(verdicts: Sequence[Verdict]) -> bool:
+    return any(one.status in ("warn", "fail") for one in verdicts)
 
 
 def within(error: float | None, rounding: float | None) -> bool:

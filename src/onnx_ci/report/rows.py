@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -124,7 +125,10 @@ def golden_word(finding: Finding) -> str:
 
 
 def findings(report: Report, *statuses: Status) -> list[tuple[Result, Finding]]:
-    """Findings of these statuses with their results, in the order of the rows and of the stages."""
+    """Findings of these statuses with their results, in the order of the rows and of the stages.
+
+    What several legs of a model say word for word is one fact, told once; its result's target names all of them.
+    """
     order = {(row.label, row.target): at for at, row in enumerate(rows(report))}
     found = [(one, finding) for one in report.results for finding in one.findings if finding.status in statuses]
 
@@ -133,7 +137,22 @@ def findings(report: Report, *statuses: Status) -> list[tuple[Result, Finding]]:
         at = order[label(result.model, result.variant), result.target]
         return not result.required, at, STAGES.index(finding.stage), finding.rule, finding.subject
 
-    return sorted(found, key=place)
+    return _once(sorted(found, key=place))
+
+
+def _once(found: Sequence[tuple[Result, Finding]]) -> list[tuple[Result, Finding]]:
+    """A leg that says it twice means two facts: the second is folded with the others' second."""
+    told: dict[tuple[object, ...], list[tuple[Result, Finding]]] = {}
+    times: Counter[tuple[object, ...]] = Counter()
+    for result, finding in found:
+        fact = finding.rule, finding.status, finding.subject, finding.message, finding.file, finding.line
+        key = (label(result.model, result.variant), result.required, *fact)
+        times[(*key, result.target)] += 1
+        told.setdefault((*key, times[(*key, result.target)]), []).append((result, finding))
+    return [
+        (replace(ones[0][0], target=", ".join(result.target for result, _ in ones)), ones[0][1])
+        for ones in told.values()
+    ]
 
 
 def same_machine(one: Environment, other: Environment) -> bool:

@@ -113,7 +113,7 @@ def rule(id: str, context: Context) -> str:
 
 def _item(result: Result, finding: Finding, context: Context) -> str:
     name = label(result.model, result.variant)
-    heading = [f"**{rule(finding.rule, context)}**", f"{code(name, limit=80)} on {prose(result.target, limit=40)}"]
+    heading = [f"**{rule(finding.rule, context)}**", f"{code(name, limit=80)} on {prose(result.target, limit=120)}"]
     heading += [code(finding.subject, limit=80)] if finding.subject else []
     heading += [] if result.required or finding.status in ("warn", "skip") else ["not required"]
     if path := escape.path(finding.file):

@@ -7,6 +7,9 @@ the graph is the same function, not how well a provider rounds.
 from __future__ import annotations
 
 from onnx_ci.twin.amplify import amplification as amplification
+from onnx_ci.twin.amplify import draws as draws
+from onnx_ci.twin.amplify import jumps as jumps
+from onnx_ci.twin.amplify import measured as measured
 from onnx_ci.twin.amplify import run_with_amplification as run_with_amplification
 from onnx_ci.twin.model import Twin as Twin
 from onnx_ci.twin.model import TwinRun as TwinRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,12 @@ _ROUNDING: dict[int, float] = {
 """Half a unit in the last place by the dtype that a constant is stored in, relative."""
 
 
+_DRAWS = 4
+_WIDER = 64
+_STILL = 1e-10
+"""relL2 that no jump is as small as."""
+
+
 def amplification(
     twin: Twin,
     feeds: Mapping[str, Any],
@@ -39,13 +45,52 @@ def amplification(
     Args:
         twin: The model.
         feeds: One case.
-        made: Names of float constants of the main graph that are not the module's own.
+        made: Names of float constants that are not the module's own.
         seeds: How many draws of the signs.
         first: The number of the first draw: more draws only raise what fewer found, so that a judge may ask for one,
             and for the others only where that one does not settle it.
         keep: Inner values of the main graph to tell it of as well.
     """
     return run_with_amplification(twin, feeds, made, seeds, first, keep)[1]
+
+
+def draws(twin: Twin, feeds: Mapping[str, Any], made: Collection[str]) -> Iterator[dict[str, float]]:
+    """The amplification as closely as it is asked for: of one draw, then of four, which is the same or more."""
+    found: dict[str, float] = {}
+    for first, seeds in ((0, 1), (1, _DRAWS - 1)) if made else ():
+        found = _larger(found, amplification(twin, feeds, made, seeds, first))
+        yield found
+
+
+def jumps(
+    twin: Twin, feeds: Mapping[str, Any], made: Collection[str], found: Mapping[str, float | None]
+) -> Iterator[dict[str, float]]:
+    """Once, what rounding can do where something jumps; 0 elsewhere.
+
+    A value that is rounded, compared or chosen by may lie so near its border that none of four draws crosses it, though
+    the exporter's own rounding did. With wider steps of the constants, and the last places of float64 in every sum and
+    product at random, some do. Where all is smooth such steps only make as many times more than `found`.
+    """
+    wide = [(name, size * (_WIDER if size <= _ROUNDING[TensorProto.FLOAT] else 1)) for name, size in _steps(twin, made)]
+    plain = twin.run(feeds)
+    try:
+        shaken = [
+            twin.run(feeds, change=_change(wide, seed), noise=np.random.default_rng(seed)) for seed in range(_DRAWS)
+        ]
+    except Unoracled:
+        yield dict.fromkeys(plain.outputs, math.inf)
+        return
+    smooth = {name: 2 * _WIDER * (found.get(name) or 0.0) + _STILL for name in plain.outputs}
+    yield {name: size if size > smooth[name] else 0.0 for name, size in _largest(plain, shaken).items()}
+
+
+def measured(twin: Twin, feeds: Mapping[str, Any], made: Collection[str]) -> Iterator[dict[str, float]]:
+    """What rounding can do, by output, as closely as it is asked for: the draws, and at last what jumps."""
+    found: dict[str, float] = {}
+    for found in draws(twin, feeds, made):
+        yield found
+    for more in jumps(twin, feeds, made, found):
+        yield _larger(found, more)
 
 
 def run_with_amplification(
@@ -60,32 +105,48 @@ def run_with_amplification(
     step = _steps(twin, made)
     changes: list[Change] = [{}]
     for seed in range(first, first + seeds if step else first):
-        # A constant is read more than once where several nodes use it, and must move the same way each time.
-        changes.append({name: partial(_moved, size=size, seed=(seed, at)) for at, (name, size) in enumerate(step)})
+        changes.append(_change(step, seed))
     try:
         plain, *moved = twin.run_all(feeds, changes, keep)
     except Unoracled:
         plain = twin.run(feeds, keep)  # raises too, or else a shape that moved no longer fits
         return plain, dict.fromkeys(plain.kept | plain.outputs, math.inf)
-    largest = {
+    return plain, _largest(plain, moved)
+
+
+def _largest(plain: TwinRun, moved: Sequence[TwinRun]) -> dict[str, float]:
+    return {
         name: max((_relative((run.kept | run.outputs)[name], value) for run in moved), default=0.0)
         for name, value in (plain.kept | plain.outputs).items()
     }
-    return plain, largest
+
+
+def _larger(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {**one, **other}}
+
+
+def _change(step: Sequence[tuple[str, float]], seed: int) -> Change:
+    """A constant is read more than once where several nodes use it, and must move the same way each time."""
+    return {name: partial(_moved, size=size, seed=seed, at=at) for at, (name, size) in enumerate(step)}
 
 
 def _steps(twin: Twin, made: Collection[str]) -> list[tuple[str, float]]:
     """The constants to move, with the rounding of each."""
     fixed = {
-        name for node in twin.model.graph.node if node.op_type in ("Resize", "Upsample") for name in node.input[1:]
+        before + name
+        for before, step in twin.steps()
+        if step.node.op_type in ("Resize", "Upsample")
+        for name in step.node.input[1:]
     }
     wanted = set(made) - fixed
-    found = ((name, _ROUNDING.get(tensor.data_type, 0.0)) for name, tensor in twin.float_tensors() if name in wanted)
-    return [(name, size) for name, size in found if size]
+    found = {name: _ROUNDING.get(tensor.data_type, 0.0) for name, tensor in twin.float_tensors() if name in wanted}
+    return [(name, size) for name, size in found.items() if size]
 
 
-def _moved(constant: Array, size: float, seed: tuple[int, int]) -> Array:
-    signs = np.random.default_rng(seed).integers(0, 2, constant.shape) * 2 - 1
+def _moved(constant: Array, size: float, seed: int, at: int) -> Array:
+    """Two draws in a row go opposite ways, so that a number alone goes both, and a jump on either side is seen."""
+    signs = np.random.default_rng((seed // 2, at)).integers(0, 2, constant.shape) * 2 - 1
+    signs = -signs if seed % 2 else signs
     return np.where(constant == np.rint(constant), constant, constant * (1 + size * signs))
 
 

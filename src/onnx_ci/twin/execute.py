@@ -16,10 +16,21 @@ import numpy as np
 from onnx_ci.twin import by_reference, weights
 from onnx_ci.twin.by_runtime import RuntimeKernels
 from onnx_ci.twin.kernels import KERNELS
-from onnx_ci.twin.plan import OWN_DOMAINS, Plan, Step
+from onnx_ci.twin.plan import OWN_DOMAINS, Plan, Step, called
 from onnx_ci.twin.registry import Call, Elsewhere, Unoracled
 from onnx_ci.twin.values import Array, Value, widened_value
 
+_NOISE = 2.0**-44
+"""Relative: what float64 loses in a sum of some hundred terms."""
+_GIVES_ON = (
+    "Abs ArrayFeatureExtractor Cast CastLike Ceil Clip Compress Concat ConcatFromSequence Constant ConstantOfShape"
+    " DepthToSpace DequantizeLinear Dropout Expand EyeLike Flatten Floor Gather GatherElements GatherND Hardmax"
+    " Identity LeakyRelu Max MaxPool Min NonZero OneHot Pad QuantizeLinear Range Relu Reshape ReverseSequence Round"
+    " Scatter ScatterElements ScatterND Sequence SequenceAt Sign Slice SpaceToDepth Split SplitToSequence Squeeze"
+    " ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where"
+)
+_EXACT = frozenset(_GIVES_ON.split())
+"""Operators that give values on, or choose among them: nothing is rounded there."""
 Change = Mapping[str, Callable[[Array], Array]]
 
 
@@ -30,7 +41,9 @@ class Machine:
     Attributes:
         base: Folder of the data beside the file.
         runtime: The runtime's kernels.
-        change: By name of a float constant of the main graph, what this run makes of it.
+        change: By name of a float constant, with its function before it, what this run makes of it.
+        function: What stands before the names of the function that is run now; "" in the main graph and its branches.
+        noise: Draws the last places of whatever is computed; None for none.
         read: Weights that the step of the main graph that runs now has read, by the message they come from.
         by_reference: Operators that only onnx's reference could run.
     """
@@ -38,6 +51,8 @@ class Machine:
     base: Path | None
     runtime: RuntimeKernels
     change: Change = field(default_factory=dict)
+    function: str = ""
+    noise: np.random.Generator | None = None
     read: dict[int, Array] = field(default_factory=dict)
     by_reference: set[str] = field(default_factory=set)
 
@@ -67,8 +82,8 @@ class Scope:
         return self.outer.read(name)
 
     def changed(self, name: str, value: Array) -> Array:
-        """A constant of the main graph as the run asks for it."""
-        change = self.machine.change.get(name) if self.outer is None else None
+        """A constant as the run asks for it."""
+        change = self.machine.change.get(self.machine.function + name)
         return value if change is None or value.dtype != np.float64 else change(value)
 
 
@@ -98,18 +113,25 @@ def _in_step(step: Step, scopes: Sequence[Scope]) -> list[dict[str, Value]]:
     made: list[dict[str, Value]] = []
     for scope in scopes:
         inputs = _inputs(step, scope)
-        if first is not None and not step.graphs and all(a is b for a, b in zip(inputs, first, strict=True)):
+        same = first is not None and all(a is b for a, b in zip(inputs, first, strict=True))
+        if same and not _changed_inside(step, scope):
             outputs: dict[str, Value] = {**made[0]}
         else:
             outputs = _run(step, inputs, scope)
         first = inputs if first is None else first
         made.append(outputs)
-    if step.node.op_type in weights.CONSTANTS and step.body is None:
-        return [_constant(scope, outputs) for scope, outputs in zip(scopes, made, strict=True)]
-    return made
+    return [_asked(step, scope, outputs) for scope, outputs in zip(scopes, made, strict=True)]
 
 
-def _constant(scope: Scope, made: Mapping[str, Value]) -> dict[str, Value]:
+def _changed_inside(step: Step, scope: Scope) -> bool:
+    """Whether a step may give something else at the same inputs."""
+    return bool(step.graphs) or (step.body is not None and bool(scope.machine.change))
+
+
+def _asked(step: Step, scope: Scope, made: dict[str, Value]) -> dict[str, Value]:
+    """What a step made, and where it is a constant, as the run asks for it."""
+    if step.node.op_type not in weights.CONSTANTS or step.body is not None:
+        return made
     return {
         name: scope.changed(name, value) if isinstance(value, np.ndarray) else value for name, value in made.items()
     }
@@ -120,7 +142,7 @@ def _inner(plan: Plan, inputs: Sequence[Value], machine: Machine, outer: Scope |
     values = {**dict.fromkeys(plan.inputs), **dict(zip(plan.inputs, inputs, strict=False))}
     scope = Scope(plan, values, machine, outer)
     for step in plan.steps:
-        _settle(step, scope, _run(step, _inputs(step, scope), scope))
+        _settle(step, scope, _asked(step, scope, _run(step, _inputs(step, scope), scope)))
     return [scope.read(name) for name in plan.outputs]
 
 
@@ -147,10 +169,13 @@ def _run(step: Step, inputs: Sequence[Value], scope: Scope) -> dict[str, Value]:
     machine = scope.machine
     try:
         if step.body is not None:
-            # A function sees its inputs and nothing around it; its constants are not the main graph's.
-            made: Sequence[Value] = _inner(step.body, inputs, replace(machine, change={}), None)
+            # A function sees its inputs and nothing around it.
+            within = replace(machine, function=called(step.node))
+            made: Sequence[Value] = _inner(step.body, inputs, within, None)
         else:
             made = _settled(_by_path(step, inputs, scope))
+            if machine.noise is not None and not step.graphs and step.node.op_type not in _EXACT:
+                made = [_noisy(value, machine.noise) for value in made]
     except Unoracled:
         raise
     except MemoryError as error:
@@ -158,6 +183,13 @@ def _run(step: Step, inputs: Sequence[Value], scope: Scope) -> dict[str, Value]:
     except Exception as error:  # numpy, onnx and ONNX Runtime raise many kinds
         raise Unoracled(_operator(step), f"{type(error).__name__}: {str(error).strip()[:300]}") from error
     return {name: value for name, value in zip(step.node.output, made, strict=False) if name}
+
+
+def _noisy(value: Value, noise: np.random.Generator) -> Value:
+    """Whole numbers stay: masks and counts are exact in any order."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        return value
+    return np.where(value == np.rint(value), value, value * (1 + _NOISE * noise.uniform(-1, 1, value.shape)))
 
 
 def _by_path(step: Step, inputs: Sequence[Value], scope: Scope) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,26 @@ def plan_of(model: onnx.ModelProto) -> Plan:
     """The plan of a model's main graph."""
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     return _graph(model.graph, _versions(model.opset_import), functions, {})
+
+
+def called(node: onnx.NodeProto) -> str:
+    """What stands before the names of constants inside the function that a node calls, to tell them from others."""
+    return f"{node.domain}:{node.op_type}:{node.overload}/"
+
+
+def plans(plan: Plan, before: str = "", seen: set[str] | None = None) -> Iterator[tuple[str, Plan]]:
+    """A plan and those of all graphs and functions inside it, a function once, each with what stands before its names.
+
+    Graphs have none, since a name is never that of a value around it; two branches of one If may share some.
+    """
+    seen = set() if seen is None else seen
+    yield before, plan
+    for step in plan.steps:
+        for graph in step.graphs.values():
+            yield from plans(graph, before, seen)
+        if step.body is not None and called(step.node) not in seen:
+            seen.add(called(step.node))
+            yield from plans(step.body, called(step.node), seen)
 
 
 def _versions(opsets: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:

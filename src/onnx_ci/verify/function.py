@@ -16,7 +16,7 @@ from onnx_ci.numerics.deviation import deviations
 from onnx_ci.numerics.parity import largest_magnitude
 from onnx_ci.records.cases import Case, CaseList, CaseOutput
 from onnx_ci.records.result import Finding, OutputFigures, finding, worst
-from onnx_ci.twin import Twin, Unoracled, amplification
+from onnx_ci.twin import Twin, Unoracled, measured
 
 _RULE = "parity.function"
 _HINT = "Run it with the exporter's optimizer switched off, and look at what the optimizer folded or fused."
@@ -70,7 +70,7 @@ def _judge(
     judged = function.settled(
         found,
         {name: output.rounding for name, output in outputs.items()},
-        (lambda: amplification(twin, feeds, made)) if made else None,
+        measured(twin, feeds, made or ()),
         whole=lambda name: made is not None and name in outputs and outputs[name].e_unoptimized is not None,
         exact=not run.by_reference,
     )

@@ -33,7 +33,7 @@ def held():
 
 def told(module, *constants):
     named = [(str(at), np.asarray(value, np.float64)) for at, value in enumerate(constants)]
-    return made.names(named, made.Own(module))
+    return made.names(named, made.Own.of(module))
 
 
 def test_what_the_module_holds_is_its_own(held):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+import numpy as np
 import onnx
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrizations
 
 from onnx_ci.artifact import layout
-from onnx_ci.export import evaluate, graph, save, translation
+from onnx_ci.artifact.layout import Artifact
+from onnx_ci.export import evaluate, graph, made, save, translation
 from onnx_ci.export.options import Options
 from onnx_ci.export.types import RunCase
+from onnx_ci.records.cases import CaseList
 from onnx_ci.twin import Twin, amplification
+from onnx_ci.verify import function
 
 from .subjects import Does, subject_of
 
@@ -71,14 +76,86 @@ def test_the_graph_before_optimization_is_kept_under_the_same_names(tmp_path):
     assert found.data["e"] < 1e-14
 
 
-def test_folded_constants_are_named_and_their_rounding_is_measured_before_the_fold(tmp_path):
-    told, folder, _ = judged(tmp_path, Does(positions).eval(), ["batch", 900, 4], {"batch": (1, 4)}, {"batch": 2})
-    (output,) = told.cases[0].outputs
+def test_a_chain_that_was_folded_amplifies_only_in_the_graph_before(tmp_path):
+    module = Does(positions).eval()
+    told, folder, before = judged(tmp_path, module, ["batch", 900, 4], {"batch": (1, 4)}, {"batch": 2})
     assert told.made
     assert told.findings[0].status == "pass"
-    x = {"x": torch.zeros(2, 900, 4).numpy()}
+    x, first = {"x": torch.zeros(2, 900, 4).numpy()}, Twin.open(before / layout.MODEL)
     (here,) = amplification(Twin.open(folder / layout.MODEL), x, told.made).values()
-    assert output.rounding > 3 * here, "the chain of angles amplifies, and is no longer in the file"
+    (there,) = amplification(first, x, made.names(first.float_constants(), made.Own.of(module))).values()
+    assert there > 3 * here
+
+
+def test_rounding_is_measured_where_it_decides(tmp_path):
+    torch.manual_seed(0)
+    linear = nn.Linear(3, 4)
+    scaled = nn.Sequential(linear, Does(lambda x: 0.1 * x + 2.3)).eval()
+    told, *_ = judged(tmp_path, scaled, ["batch", 3], {"batch": (1, 4)}, {"batch": 2})
+    (output,) = told.cases[0].outputs
+    assert output.e_unoptimized > 1e-9
+    assert 1e-9 < output.rounding < 1e-7
+    assert told.findings[0].status == "pass"
+
+
+def norms():
+    torch.manual_seed(0)
+    wide = nn.Conv1d(4, 6, 3)
+    yield parametrizations.weight_norm(nn.Conv1d(4, 6, 3)), {"mul"}
+    yield parametrizations.weight_norm(nn.Conv1d(4, 6, 3), dim=2), {"mul"}
+    yield parametrizations.weight_norm(nn.Linear(16, 16)), {"val_3"}
+    yield parametrizations.spectral_norm(nn.Conv1d(4, 6, 3)), {"div"}
+    yield nn.Sequential(nn.Conv1d(4, 6, 3), nn.BatchNorm1d(6, eps=5e-8)), {"0.weight", "0.bias"}
+    yield nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16)), set()
+    yield nn.Sequential(wide, nn.ReLU(), nn.Conv1d(6, 6, 3), nn.GRU(12, 5)), set()
+
+
+@pytest.mark.parametrize(("module", "names"), list(norms()))
+def test_a_fold_is_told_from_a_weight_by_what_was_there_before_not_by_its_bytes(tmp_path, module, names):
+    """At a fresh start a weight norm is 1, and so is a batch norm with a tiny epsilon: the bytes are the weight's."""
+    told, folder, _ = judged(tmp_path, module.eval(), ["batch", 4, 16], {"batch": (1, 4)}, {"batch": 2})
+    assert set(told.made) == names
+    found = function.judge(Artifact(folder), CaseList(schema_version=1, cases=told.cases, made=told.made)).findings
+    assert [one.status for one in found] == ["pass"] * len(found)
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda w: w.astype(np.float16).astype(np.float32), lambda w: w * np.float32(1 + 2e-6)]
+)
+def test_a_harmed_fold_is_found(tmp_path, harm):
+    module = parametrizations.weight_norm(nn.Conv1d(4, 6, 3)).eval()
+    told, folder, _ = judged(tmp_path, module, ["batch", 4, 16], {"batch": (1, 4)}, {"batch": 2})
+    shipped = onnx.load(folder / layout.MODEL)
+    (tensor,) = (item for item in shipped.graph.initializer if item.name == "mul")
+    tensor.CopyFrom(onnx.numpy_helper.from_array(harm(onnx.numpy_helper.to_array(tensor)), "mul"))
+    onnx.save(shipped, folder / layout.MODEL)
+    listed = CaseList(schema_version=1, cases=told.cases, made=told.made)
+    assert [one.status for one in function.judge(Artifact(folder), listed).findings] == ["fail"]
+
+
+class Branches(nn.Module):
+    """A position table that is computed in float32 where the branch is folded, and a norm."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.norm = nn.Conv1d(4, 4, 3, padding=1), nn.BatchNorm1d(4)
+        self.norm.running_mean.uniform_(-1, 1)
+        self.norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x):
+        def table(x):
+            return self.norm(self.conv(x)) + torch.sin(torch.arange(16.0) * 977.7 / 3.3)
+
+        return torch.cond(x.mean() > -10, table, lambda x: self.conv(x) * 0.3, (x,))
+
+
+def test_constants_inside_a_branch_are_rounded_too(tmp_path):
+    told, folder, _ = judged(tmp_path, Branches().eval(), [2, 4, 16], {}, {})
+    listed = CaseList(schema_version=1, cases=told.cases, made=told.made)
+    (found,) = function.judge(Artifact(folder), listed).findings
+    assert (found.status, told.findings[0].status) == ("pass", "pass")
+    assert found.data["e"] > 1e-8
 
 
 def test_the_modules_own_weights_are_not_named(tmp_path):

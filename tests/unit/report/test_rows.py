@@ -6,7 +6,7 @@ from tests.fakes.results import GPU_MACHINE, MACHINE, figures, finding, healthy,
 from onnx_ci.records.report import Leg, Plan
 from onnx_ci.report.merge import merge
 from onnx_ci.report.numbers import plain
-from onnx_ci.report.rows import Latency, rows, same_machine, verdict
+from onnx_ci.report.rows import Latency, findings, rows, same_machine, verdict
 from onnx_ci.report.table import latency, parity
 
 
@@ -101,3 +101,25 @@ def test_a_file_that_is_another_function_is_shown_by_its_figures_in_float64():
     assert [plain(text) for text in parity(row.parity)] == ["2e-6 > 1e-9", "another function: float64"]
     excused = figures("b", 1e-7, e_function=2e-6, function_limit=1e-9)
     assert [plain(text) for text in parity(excused)] == ["1e-7 ≤ 5e-6", ""]
+
+
+def test_what_all_legs_say_is_told_once_with_their_names():
+    same, other = finding("parity.function", "fail", "y", "off"), finding("parity.runtime", "fail", "y", "off")
+    results = [result("m", target, [same, other] if target == "cpu" else [same]) for target in ("gpu", "cpu")]
+    found = findings(merge([*results, result("n", "cpu", [same])], None, []), "fail")
+    assert [(one.model, one.target, two.rule) for one, two in found] == [
+        ("m", "cpu, gpu", "parity.function"),
+        ("m", "cpu", "parity.runtime"),
+        ("n", "cpu", "parity.function"),
+    ]
+
+
+def test_a_leg_that_says_it_twice_tells_two_facts():
+    found = findings(merge([result("m", "cpu", [finding("parity.run", "warn", "y", "off")] * 2)], None, []), "warn")
+    assert [one.target for one, _ in found] == ["cpu", "cpu"]
+
+
+def test_what_a_target_that_is_not_required_says_stays_apart():
+    legs = [result("m", "cpu", [finding("parity.function", "fail", "y", "off")])]
+    legs.append(replace(legs[0], target="gpu", required=False))
+    assert [one.target for one, _ in findings(merge(legs, None, []), "fail")] == ["cpu", "gpu"]

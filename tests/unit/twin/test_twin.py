@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_ci.twin import Twin, Unoracled, amplification
+from onnx_ci.twin import Twin, Unoracled, amplification, draws, jumps, measured
 
 WEIGHT = np.random.default_rng(0).standard_normal((3, 2)).astype(np.float32)
 X = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
@@ -113,3 +113,62 @@ def test_changes_that_go_in_step_give_what_they_give_alone():
     together = [run.outputs["y"] for run in twin.run_all({"x": X}, changes)]
     for change, found in zip(changes, together, strict=True):
         np.testing.assert_array_equal(found, twin.run({"x": X}, change=change).outputs["y"])
+
+
+def branching():
+    """Both branches and a function hold a constant of the same name; the main graph another one."""
+    model = parsed(
+        "g (float[n] x, bool c) => (float[n] y) { f = my.Scaled(x)  b = If(c) <then_branch = t () => (float[n] a)"
+        " { k = Constant<value = float[1] {0.1}>()  a = Mul(f, k) }, else_branch = e () => (float[n] d)"
+        " { k = Constant<value = float[1] {0.3}>()  d = Mul(f, k) }>  y = Identity(b) }"
+        ' <domain: "my", opset_import: ["" : 20]> Scaled (x) => (y)'
+        " { k = Constant<value = float[1] {0.7}>()  y = Mul(x, k) }"
+    )
+    return Twin(model)
+
+
+def test_constants_of_branches_and_functions_are_named_and_changed_too():
+    twin, x = branching(), np.array([1.0, 2.0])
+    named = [(name, float(value[0])) for name, value in twin.float_constants()]
+    assert [name for name, _ in named] == ["my:Scaled:/k", "k", "k"]
+    feeds = {"x": x, "c": np.array(True)}
+    plain = twin.run(feeds).outputs["y"]
+    np.testing.assert_array_equal(twin.run(feeds, change={"k": lambda k: k * 2}).outputs["y"], plain * 2)
+    np.testing.assert_array_equal(twin.run(feeds, change={"my:Scaled:/k": lambda k: k * 3}).outputs["y"], plain * 3)
+    assert amplification(twin, feeds, ["k"])["y"] == pytest.approx(2.0**-24)
+    assert amplification(twin, feeds, ["my:Scaled:/k"])["y"] == pytest.approx(2.0**-24)
+
+
+def test_a_number_alone_goes_both_ways():
+    """0.3 / 0.1 is just below 3 in float64, and with 0.1 rounded up in float32 it would be further below."""
+    text = "g (float[n] x) => (float[n] y) { c = Constant<value = float[1] {0.1}>()  q = Div(x, c)  y = Floor(q) }"
+    x = np.float32([0.3, 0.5, 0.7]).astype(np.float64)
+    assert amplification(Twin(parsed(text)), {"x": x}, ["c"], seeds=2)["y"] > 0.1
+
+
+def test_jumps_in_reach_are_told_from_what_is_smooth():
+    rounded = Twin(parsed("g (float[n, 3] x) => (float[n, 3] y) { h = Mul(x, c)  y = Round(h) }"))
+    smooth = Twin(parsed("g (float[n, 3] x) => (float[n, 3] y) { h = Mul(x, c)  y = Exp(h) }"))
+    for twin in (rounded, smooth):
+        twin.model.graph.initializer.append(numpy_helper.from_array(np.float32([0.7, 1.1, 1.3]), "c"))
+    near = np.array([[0.5, 1.5, 2.5], [0.2, 0.1, 0.8]]) / np.float32([0.7, 1.1, 1.3]) * (1 + 2.0**-20)
+    for twin, expected in ((Twin(rounded.model), True), (Twin(smooth.model), False)):
+        found = amplification(twin, {"x": near}, ["c"])
+        (more,) = jumps(twin, {"x": near}, ["c"], found)
+        assert (more["y"] > 0.1, more["y"] > 0) == (expected, expected)
+
+
+def test_a_tie_that_the_order_of_a_sum_breaks_is_a_jump_and_an_exact_mask_is_none():
+    text = "{ s = Softmax(x)  i = ArgMax<axis = 1>(s)  f = Cast<to = 1>(i)  y = Exp(f) }"
+    tie = parsed(f"g (float[n, 4] x) => (float[n, 1] y) {text}")
+    mask = parsed("g (float[n, 4] x) => (float[n, 4] y) { e = Equal(x, x)  f = Cast<to = 1>(e)  y = Mul(f, x) }")
+    same = {"x": np.full((1, 4), 0.3)}
+    assert next(jumps(Twin(tie), same, [], {}))["y"] > 0
+    assert next(jumps(Twin(mask), same, [], {}))["y"] == 0
+
+
+def test_rounding_is_measured_more_closely_each_time():
+    sizes = [one["y"] for one in measured(Twin(linear()), {"x": X}, ["w"])]
+    assert sizes == sorted(sizes)
+    assert sizes[1:] == [amplification(Twin(linear()), {"x": X}, ["w"])["y"]] * 2
+    assert list(draws(Twin(linear()), {"x": X}, [])) == []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -404,3 +405,22 @@ def test_torch_is_never_imported(healthy: Artifact) -> None:
     request = codec.dumps(VerifyRequest(artifact=str(healthy.folder), target=CPU, job=job))
     done = subprocess.run([sys.executable, "-c", code], input=request, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("pass", 0), done.stderr
+
+
+def test_weights_outside_the_folder_never_reach_the_twin(tmp_path):
+    """They are the right ones, so that a twin that read them would pass."""
+    artifact = write_artifact(tmp_path / "artifact", external=True)
+    assert statuses(run(artifact))["parity.function"] == "pass"
+    (beside,) = (path for path in artifact.folder.glob("*.data"))
+    beside.rename(tmp_path / "outside.data")
+    model = onnx.load(str(artifact.model), load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = "../outside.data"
+    artifact.model.write_bytes(model.SerializeToString())
+    layout.write_manifest(artifact.folder)
+    result = run(artifact)
+    (found,) = (one for one in result.findings if one.rule == "parity.function")
+    assert (result.status, found.status) == ("fail", "skip")
+    assert "not sound" in found.message
