@@ -10,7 +10,7 @@ from onnx_ci.records.report import Report
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label
 from onnx_ci.report.escape import clean, command_data, command_property, line, path
 from onnx_ci.report.merge import why_missing
-from onnx_ci.report.rows import findings
+from onnx_ci.report.rows import findings, legs_of
 
 Level = Literal["error", "warning"]
 _CAUSE = "parity.divergence"
@@ -75,7 +75,8 @@ def _cause(result: Result, finding: Finding, causes: Iterable[tuple[Result, Find
     output = finding.subject.partition("[")[0]
     for other, cause in causes:
         same = (other.model, other.variant) == (result.model, result.variant)
-        told = same and other.target in (result.target, EXPORT_TARGET) and finding.stage == "parity"
+        legs = legs_of(other) & {*legs_of(result), EXPORT_TARGET}
+        told = same and legs and finding.stage == "parity"
         outputs = cause.data.get("outputs")
         if told and isinstance(outputs, list) and output in outputs:
             return cause

@@ -26,6 +26,7 @@ Kind = Literal["broken", "changed", "new", "rest"]
 KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
 State = Literal["pass", "warn", "fail", "error", "skip", "missing"]
 ICONS: dict[State, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❓", "skip": "⏭️", "missing": "❓"}
+_AND = ", "
 _CPU = "CPUExecutionProvider"
 
 
@@ -140,6 +141,11 @@ def findings(report: Report, *statuses: Status) -> list[tuple[Result, Finding]]:
     return _once(sorted(found, key=place))
 
 
+def legs_of(result: Result) -> set[str]:
+    """The targets that a result of `findings` names."""
+    return {*result.target.split(_AND)}
+
+
 def _once(found: Sequence[tuple[Result, Finding]]) -> list[tuple[Result, Finding]]:
     """A leg that says it twice means two facts: the second is folded with the others' second."""
     told: dict[tuple[object, ...], list[tuple[Result, Finding]]] = {}
@@ -150,7 +156,7 @@ def _once(found: Sequence[tuple[Result, Finding]]) -> list[tuple[Result, Finding
         times[(*key, result.target)] += 1
         told.setdefault((*key, times[(*key, result.target)]), []).append((result, finding))
     return [
-        (replace(ones[0][0], target=", ".join(result.target for result, _ in ones)), ones[0][1])
+        (replace(ones[0][0], target=_AND.join(result.target for result, _ in ones)), ones[0][1])
         for ones in told.values()
     ]
 

@@ -10,7 +10,8 @@ from onnx_ci.numerics import function
 from onnx_ci.numerics.deviation import Deviation
 from onnx_ci.records.cases import Case, CaseOutput
 
-WORDS = function.Words(rule="parity.function", graph="the file", hint="look", blame={"y": "; so it was the optimizer"})
+BLAME = {"y": ("; so it was the optimizer", "look")}
+WORDS = function.Words(rule="parity.function", graph="the file", hint="look", blame=BLAME)
 
 
 def case(index=0, name="example", origin="example", shape=(2, 3), **dims):
