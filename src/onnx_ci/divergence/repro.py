@@ -17,7 +17,7 @@ MODEL = "submodel.onnx"
 VALUES = "values.npz"
 SCRIPT = "repro.py"
 _CPU = "CPUExecutionProvider"
-_LARGEST = 64 << 20
+LARGEST = 64 << 20
 """Bytes of inputs and expected values: what is larger helps nobody to look at a node."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._@+-]+")
 _TEXT = '''"""{title}
@@ -65,8 +65,8 @@ def write(folder: Path, part: Part, *, title: str, optimized: bool = False, prov
     arrays = [value for value in values if value.dtype.kind in "biuf"]
     if len(arrays) <= len(given):
         return "its values are none that numpy can store"
-    if sum(array.nbytes for array in arrays) > _LARGEST:
-        return f"its values have more than {_LARGEST >> 20} MiB"
+    if sum(array.nbytes for array in arrays) > LARGEST:
+        return f"its values have more than {LARGEST >> 20} MiB"
     stored: dict[str, Any] = {f"input_{at}": array for at, array in enumerate(arrays[:-1])}
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(part.model, str(folder / MODEL))

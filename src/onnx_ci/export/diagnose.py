@@ -5,7 +5,6 @@ See docs/decisions/exports-that-stop.md.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import shutil
 import tempfile
@@ -16,13 +15,15 @@ from pathlib import Path
 
 import torch
 
-from onnx_ci.export import arguments, graph, private, smallest
+from onnx_ci.export import arguments, graph, private, repro, smallest, stops
 from onnx_ci.export.clock import Stages, peak_memory
+from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.options import Options
 from onnx_ci.export.quiet import quiet
 from onnx_ci.export.smallest import Part, Search, Wanted
 from onnx_ci.export.state import preserved
+from onnx_ci.export.stops import Stop
 from onnx_ci.export.subject import Graph
 from onnx_ci.records.messages import DiagnoseRequest, Diagnosis
 from onnx_ci.records.result import StageCost
@@ -49,10 +50,12 @@ def _part(
     wanted = Wanted(request.step, request.kind, request.operator)
     search = Search(given, wanted, time_left, lambda name: progress(f"export of {name}"))
     found = search.smallest(given.call(given.example), request.module)
-    reported = False
-    if request.report and given.options.exporter == "dynamo" and time_left():
+    axes, reported, stop = search.axes_of(found), False, None
+    if given.options.exporter == "dynamo" and time_left():
         progress("the exporter's own report")
-        reported = _report(found, search.axes_of(found), given.options, Path(request.report))
+        stop, reported = _publicly(found, axes, given, Path(request.report) if request.report else None)
+    elif time_left():
+        stop = smallest.stop_of(found, axes, given.options, given.places, request.step)
     return Diagnosis(
         cost=StageCost(seconds=0.0),
         part=found.name,
@@ -60,26 +63,40 @@ def _part(
         exports=search.exports,
         ended=search.ended,
         reported=reported,
+        shown=bool(request.repro) and wanted.fits(stop) and _shown(request, found, axes, given),
     )
 
 
-def _report(part: Part, axes: list[list[int]] | None, options: Options, target: Path) -> bool:
-    """Has the exporter write its report on a part: its steps, the traceback, and the program as far as it got."""
+def _shown(request: DiagnoseRequest, part: Part, axes: list[list[int]] | None, given: Loaded) -> bool:
+    """Writes a script that shows it."""
+    try:
+        repro.write(Path(request.repro), part, axes, given, root=Path(request.root), title=request.title)
+    except repro.NotWritten as error:
+        print(f"no script shows this part alone: {error}")
+        return False
+    return True
+
+
+def _publicly(part: Part, axes: list[list[int]] | None, given: Loaded, target: Path | None) -> tuple[Stop | None, bool]:
+    """Exports a part by torch's own call: how that stops, and whether the exporter's report on it was written."""
+    options, stop = given.options, None
     shapes = smallest.dynamic_shapes(part.module, part.call, axes)
     with (
         tempfile.TemporaryDirectory(prefix="onnx-ci-") as folder,
         quiet(private.REGISTRY_LOGGER, logging.ERROR),
         preserved(part.module),
     ):
-        with contextlib.suppress(Exception):  # that is what is reported
+        try:
             torch.onnx.export(
                 part.module, part.call.args, kwargs=part.call.kwargs, dynamic_shapes=shapes, dynamo=True,
                 verbose=False, report=True, artifacts_dir=folder, opset_version=options.opset, **options.handed_on,
             )  # fmt: skip
-        written = sorted(Path(folder).glob("*.md"))
-        if written:
+        except Exception as error:  # that is what is reported
+            stop = stops.read(error, "capture", GuardLog(), given.places, part.module)
+        written = sorted(Path(folder).glob("*.md")) if target is not None else []
+        if written and target is not None:
             shutil.copyfile(written[-1], target)
-    return bool(written)
+    return stop, bool(written)
 
 
 def _other(given: Loaded, progress: Callable[[str], None]) -> Diagnosis:

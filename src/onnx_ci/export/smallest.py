@@ -126,7 +126,7 @@ def stop_of(part: Part, axes: list[list[int]] | None, options: Options, places: 
         with preserved(part.module):
             if options.exporter == "torchscript":
                 at = "tracing"
-                flat = _Flat(part.module, call)
+                flat = Flat(part.module, call)
                 names, table = flat.axes(axes)
                 program.torchscript(flat, Call(flat.tensors, {}), options, names, table)
             else:
@@ -148,7 +148,7 @@ def dynamic_shapes(module: torch.nn.Module, call: Call, axes: list[list[int]] | 
     return dimtree.shaped(module, call, [dict.fromkeys(one, free) if one else None for one in axes])
 
 
-class _Flat(torch.nn.Module):
+class Flat(torch.nn.Module):
     """A part as a module of tensors by position, since the older exporter knows of no keywords."""
 
     def __init__(self, part: torch.nn.Module, call: Call) -> None:
@@ -160,6 +160,7 @@ class _Flat(torch.nn.Module):
         self.train(part.training)
 
     def forward(self, *tensors: torch.Tensor) -> Any:
+        """The part, on its tensors by position."""
         leaves = list(self.leaves)
         for at, tensor in zip(self.at, tensors, strict=True):
             leaves[at] = tensor

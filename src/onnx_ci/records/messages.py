@@ -109,6 +109,8 @@ class DiagnoseRequest:
         seconds: After this time no further export is begun.
         step: Where it stopped; `kind` and `operator` say of what, `module` in which submodule, as far as is known.
         report: Absolute path for what the exporter itself reports of the part.
+        repro: Absolute path of a folder for a script that shows the failure alone; "" for none.
+        title: What the script shows.
     """
 
     job: JobSpec
@@ -120,6 +122,8 @@ class DiagnoseRequest:
     operator: str = ""
     module: str = ""
     report: str = ""
+    repro: str = ""
+    title: str = ""
 
 
 @record
@@ -132,6 +136,7 @@ class Diagnosis:
         exports: How many exports that took.
         ended: Why there may be a smaller one; "" when all was tried.
         reported: Whether the exporter's own report lies where it was asked for.
+        shown: Whether the script was written.
         takes: Whether the other exporter takes the module; None: not told. `said`: why it does not.
     """
 
@@ -141,6 +146,7 @@ class Diagnosis:
     exports: int = 0
     ended: str = ""
     reported: bool = False
+    shown: bool = False
     takes: bool | None = None
     said: str = ""
 

@@ -11,10 +11,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from onnx_ci.records import codec
 from onnx_ci.records.messages import DiagnoseRequest, Diagnosis, Event, ExportRequest, Request
-from onnx_ci.records.result import Finding, Result, StageCost
+from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, StageCost
 from onnx_ci.worker.launch import Workers
 
 STAGE = "diagnosis"
+SCRIPT = "repro_export.py"
 _RULE = "export.stopped"
 _DIAGNOSIS = TypeAdapter(Diagnosis)
 _TIMES = 2.0
@@ -53,7 +54,7 @@ def diagnosed(
     start = clock()
     asker = _Asker(first, request, workers, found, Path(request.log).with_suffix(".exporter.md"))
     asker.report.unlink(missing_ok=True)
-    told = _with_part(found, asker.ask("part", budget), asker.report)
+    told = _with_part(found, asker.ask("part", budget), asker)
     left = budget - (clock() - start)
     if left > 0:
         told = _with_other(told, asker.ask("other exporter", left))
@@ -73,6 +74,11 @@ class _Asker:
     found: Finding
     report: Path
 
+    @property
+    def repro(self) -> Path | None:
+        """The folder for a script that shows the failure alone; removed with the others when an export begins."""
+        return Path(self.first.repro) / EXPORT_TARGET if self.first.repro else None
+
     def ask(self, what: Literal["part", "other exporter"], seconds: float) -> Diagnosis | str:
         """The answer, or why there is none."""
         known = {key: str(self.found.data.get(key) or "") for key in ("step", "kind", "operator", "module")}
@@ -82,6 +88,8 @@ class _Asker:
             ask=what,
             seconds=0.7 * seconds,  # what has begun by then may end in time
             report=str(self.report),
+            repro=str(self.repro or ""),
+            title=self.found.message,
             **known,
         )
         message = replace(
@@ -101,7 +109,7 @@ def _answer(event: Event, stages: list[str]) -> Diagnosis | str:
         return f"its answer is not one: {error.errors()[0]['msg']}"
 
 
-def _with_part(found: Finding, answer: Diagnosis | str, report: Path) -> Finding:
+def _with_part(found: Finding, answer: Diagnosis | str, asker: _Asker) -> Finding:
     if isinstance(answer, str):
         return _more(found, f"The part that fails could not be looked for: {answer}.", {})
     data: dict[str, Any] = {"smallest": answer.part, "type": answer.type, "exports": answer.exports}
@@ -112,8 +120,11 @@ def _with_part(found: Finding, answer: Diagnosis | str, report: Path) -> Finding
         hints.append(f"There may be a smaller part: {answer.ended}.")
         data["ended"] = answer.ended
     if answer.reported:
-        hints.append(f"The exporter's own report is logs/{report.name}.")
-        data["report"] = f"logs/{report.name}"
+        hints.append(f"The exporter's own report is logs/{asker.report.name}.")
+        data["report"] = f"logs/{asker.report.name}"
+    if answer.shown and asker.repro is not None:
+        data["repro"] = "/".join(asker.repro.parts[-3:])
+        hints.append(f"{data['repro']}/{SCRIPT} shows it alone, with torch and the model's own code.")
     return _more(replace(found, message=message), " ".join(hints), data)
 
 

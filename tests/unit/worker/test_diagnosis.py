@@ -1,6 +1,7 @@
 """What is asked of an export that stopped: in workers of their own, in time, and never at the first finding's cost."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from onnx_ci.records.model import Config, DimSpec, ExportSpec, InputSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import Finding, Result
 from onnx_ci.worker import job
-from onnx_ci.worker.diagnosis import STAGE
+from onnx_ci.worker.diagnosis import SCRIPT, STAGE
 from onnx_ci.worker.launch import Workers
 
 pytestmark = pytest.mark.torch
@@ -140,13 +141,28 @@ def test_the_smallest_part_that_still_fails_is_named(project, workers, exporter)
     assert found.message.endswith("; the smallest part that still fails is layers.1.attention (Attention)")
     assert found.data["other_takes"] is False
     assert "stops too" in found.hint
+    assert found.data["repro"] == "repro/encoder/export"
+    code, said = shown(project, found, exporter)
+    assert code == 1
+    assert "bessel_j0" in said
     assert result.stages[STAGE].seconds > 0
+
+
+def shown(project, found, exporter="dynamo"):
+    """The exit code of a finding's script, and what it says."""
+    script = project / "out" / exporter / found.data["repro"] / SCRIPT
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stderr
 
 
 def test_a_part_that_fails_only_where_sizes_vary_is_found_with_them(project, workers):
     _, found = export(project, workers, "halves")
     assert found.data["cause"] == "size-as-number"
     assert (found.data["smallest"], found.data["type"]) == ("scaled", "Half")
+    code, said = shown(project, found)
+    assert code == 1
+    assert "No ONNX function found for <built-in function round>" in said
 
 
 def test_the_other_exporter_is_named_where_it_takes_the_model(project, workers):
