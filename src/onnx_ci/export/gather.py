@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export import batch, cases, operations, promise, scan, sizes
+from onnx_ci.export import batch, cases, operations, promise, rounding, scan, sizes
 from onnx_ci.export.batch import Batch
 from onnx_ci.export.measure import measure
-from onnx_ci.export.sizes import Plan
+from onnx_ci.export.sizes import Fits, Plan, Range
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import NamedInputs, RunCase
 from onnx_ci.records.result import Finding
@@ -64,10 +64,20 @@ def gather(
     )
     plans, told = scan.scan(subject, asked, _outputs(subject, graph))
     served = sizes.mixed(mix, limits, base.dims, [case.dims for case in (example, *user, *edges)])
-    made = [*edges, *(make(plan) for plan in (*served, *plans))]
+    known = [*asked.planned, *(plan.dims for plan in (*served, *plans))]
+    rounded = _rounded(graph, limits, base, fits, known)
+    made = [*edges, *(make(plan) for plan in (*served, *plans, *rounded))]
     held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
     rows = batch.plan(subject, graph, base, limits, make, fits)
     return Gathered([*held, *rows.cases], [told], notes, rows)
+
+
+def _rounded(
+    graph: Graph, limits: Mapping[str, Range], base: RunCase, fits: Fits, known: Sequence[Mapping[str, int]]
+) -> list[Plan]:
+    if graph.captured is None:
+        return []
+    return rounding.plans(graph.captured.program.graph, graph.reading.symbols, limits, base.dims, fits, known)
 
 
 def _outputs(subject: Subject, graph: Graph) -> list[str]:
