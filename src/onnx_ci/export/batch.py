@@ -156,6 +156,9 @@ def _try(graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> Batc
             not_held[name] = f"its first axis is not {dim}"
             continue
         whole, first, second, moved = tensors
+        if len({value.shape[1:] for value in tensors}) > 1:  # rows of another length in a larger batch
+            not_held[name] = f"the shape of a row hangs on {dim}"
+            continue
         apart = _apart(torch.cat([first, second]), whole)
         turned = _apart(moved, whole[torch.tensor(order, device=whole.device)])
         split += [] if apart else [name]

@@ -45,6 +45,8 @@ def test_rows_that_keep_apart_are_split_and_permuted():
         (lambda x: x + torch.arange(len(x))[:, None], [], []),
         (lambda x: (x * 2, x.sum(0)), ["y0"], ["y0"]),
         (lambda x: x.sum(), [], []),
+        (lambda x: x @ x.T, [], []),
+        (lambda x: x.topk(1 + len(x) // 2, 1).values, [], []),
         (lambda x: x.argmax(1), ["y0"], ["y0"]),
         (lambda x: x[x[:, 0] > 0], [], []),
     ],
