@@ -12,6 +12,7 @@ from onnx_ci.config.problems import Path, Problem, closest, did_you_mean, show
 from onnx_ci.config.schema import Dim, Input, Model, Root
 from onnx_ci.records.result import EXPORT_TARGET
 
+_FLOATING = ("float", "bfloat", "complex")
 _WHOLE = ("int", "uint", "bool")
 
 
@@ -118,6 +119,8 @@ def _input(at: Path, given: Input) -> Iterator[Problem]:
         yield Problem(path=at, message=f"values and {next(iter(stated))} exclude each other", hint="keep one of them")
     if given.low is not None and given.high is not None and given.low > given.high:
         yield Problem(path=at, message=f"low {given.low:g} is larger than high {given.high:g}")
+    if given.nonfinite and given.dtype is not None and not given.dtype.startswith(_FLOATING):
+        yield Problem(path=(*at, "nonfinite"), message=f"{given.dtype} has neither NaN nor infinity")
     listed = [((*at, "values", index), value) for index, value in enumerate(given.values or ())]
     for path, value in [*(((*at, key), value) for key, value in stated.items()), *listed]:
         if given.dtype is not None and (message := _misfit(given.dtype, value)):

@@ -37,6 +37,11 @@ class Input(Table):
     values: Annotated[list[v.Finite], Field(min_length=1)] | None = Field(
         default=None, description="The only values there are, instead of a range.", examples=[[0, 1, 2]]
     )
+    nonfinite: list[Literal["nan", "inf", "-inf"]] = Field(
+        default_factory=list,
+        description="What production sends besides, of NaN and the infinities: cases hold it, services take it.",
+        examples=[["nan"]],
+    )
 
 
 class Dim(Table):

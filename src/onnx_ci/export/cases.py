@@ -36,7 +36,7 @@ def example(spec: ModelSpec, entrypoint: Entrypoint, given: Sequence[Given]) -> 
             hint='Name real inputs, cases = ["file.py:function"], or declare inputs.NAME = { dtype = …, shape = […] }.',
         )
     chosen = sizes.example(_ranges(spec), _taken(spec), _shapes(spec))
-    rng = _generator(spec.name, "example")
+    rng = generator(spec.name, "example")
     made = {
         name: values.make(_plain(name, one, spec), _torch_dtype(one, name, spec), [], chosen, rng)
         for name, one in spec.inputs.items()
@@ -113,7 +113,7 @@ def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[Run
     seen = {path: seen_values(path, [case for case in user if not case.problems]) for path in items}
 
     def inputs(*words: str, inverted: bool = False) -> NamedInputs:
-        rng = _generator(plan.name, *map(str, plan.dims.values()), *words)
+        rng = generator(plan.name, *map(str, plan.dims.values()), *words)
 
         def change(path: str, leaf: Any) -> Any:
             if path not in items:
@@ -147,7 +147,8 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and (one is other or bool(one == other))
 
 
-def _generator(*words: str) -> np.random.Generator:
+def generator(*words: str) -> np.random.Generator:
+    """Draws the same for the same words, on any machine."""
     return np.random.default_rng(zlib.crc32("/".join(words).encode()))
 
 

@@ -81,6 +81,7 @@ def _input(leaf: Leaf, spec: ModelSpec, said: dynamic.Dynamic) -> DeclaredInput:
         low=given.low,
         high=given.high,
         values=given.values,
+        nonfinite=tuple(given.nonfinite),
     )
 
 

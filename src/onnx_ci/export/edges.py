@@ -150,6 +150,7 @@ def tensor_contracts(subject: Subject, graph: Graph) -> tuple[list[TensorContrac
                 low=item.low if item else None,
                 high=item.high if item else None,
                 values=item.values if item else None,
+                nonfinite=list(item.nonfinite) if item else [],
             )
         )
     outputs = [

@@ -12,7 +12,7 @@ import torch
 
 from onnx_ci.artifact import tensors
 from onnx_ci.artifact.tensors import Value
-from onnx_ci.export import arguments, arrays, redraw
+from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
 from onnx_ci.export.state import preserved
@@ -65,6 +65,7 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
         fed = {leaf.path: leaf.value for leaf in arguments.leaves(subject.module, called.case.inputs)}
         if given.error and not _worth_keeping(subject, case, given.error, seen):
             continue
+        advisory = case.advisory
         target = folder / f"test_data_set_{index}"
         tensors.write_values(
             target, "input", list(graph.inputs), [arrays.to_value(fed[leaf.path]) for leaf in graph.inputs.values()]
@@ -75,12 +76,15 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
             continue
         values = {name: arrays.to_value(given.values[at]) for name, at in graph.outputs.items()}
         tensors.write_values(target, "output", list(values), list(values.values()))
-        truth, unoracled = _truth(oracle, no_oracle, subject, call, graph, values)
+        exact, truth, unoracled = _truth(oracle, no_oracle, subject, call, graph, values)
+        if case.origin == "special" and not advisory:
+            advisory = _doubt(oracle, exact, unoracled, subject, graph, called.case)
         if not unoracled:
             tensors.write_values(target, "oracle", list(truth), list(truth.values()))
         outputs = [_figures(name, value, truth.get(name)) for name, value in values.items()]
-        seen.cases.append(replace(made, outputs=outputs, unoracled=unoracled, nondeterministic=varying))
-        for output in outputs:
+        made = replace(made, outputs=outputs, unoracled=unoracled, nondeterministic=varying, advisory=advisory)
+        seen.cases.append(made)
+        for output in [] if made.is_special else outputs:
             seen.sizes.setdefault(output.name, []).append(output.shape)
     return seen
 
@@ -94,21 +98,31 @@ def _oracle(module: torch.nn.Module) -> tuple[Oracle | None, str]:
 
 def _truth(
     oracle: Oracle | None, no_oracle: str, subject: Subject, call: Any, graph: Graph, values: dict[str, Value]
-) -> tuple[dict[str, Value], str]:
-    """The outputs in float64 by the file's names, or why there are none."""
+) -> tuple[Outputs | None, dict[str, Value], str]:
+    """The outputs in float64, the same by the file's names, or why there are none."""
     if oracle is None:
-        return {}, no_oracle
+        return None, {}, no_oracle
     try:
         given = oracle.run(call)
     except Unoracled as error:
-        return {}, str(error)
+        return None, {}, str(error)
     if len(given.values) != len(subject.eager.values):
-        return {}, "the module gives other outputs in float64"
+        return None, {}, "the module gives other outputs in float64"
     truth = {name: arrays.to_value(given.values[at]) for name, at in graph.outputs.items()}
     for name, value in values.items():
         if _shape(value) != _shape(truth[name]):
-            return {}, f"{name} has shape {_shape(truth[name])} in float64, and {_shape(value)} in its own dtype"
-    return truth, ""
+            said = f"{name} has shape {_shape(truth[name])} in float64, and {_shape(value)} in its own dtype"
+            return None, {}, said
+    return given, truth, ""
+
+
+def _doubt(
+    oracle: Oracle | None, truth: Outputs | None, unoracled: str, subject: Subject, graph: Graph, case: RunCase
+) -> str:
+    """Why a difference in a case of special values may be no fault; empty where it is one."""
+    if oracle is None or truth is None:
+        return f"there is no float64 form to judge such values by: {unoracled}"
+    return steady.doubt(oracle, subject, graph.model, case, truth)
 
 
 def _varying(subject: Subject, graph: Graph) -> list[str]:
@@ -159,13 +173,14 @@ def contradicts(case: RunCase, problem: str = "") -> Finding:
 
 
 def _worth_keeping(subject: Subject, case: RunCase, error: str, seen: Evaluation) -> bool:
-    """Judges a refusal: inside a declared range, or of a user's case, it is a finding; at a size of ours it is none."""
+    """Judges a refusal: inside a declared range, or of a user's case, it is a finding; of ours it is none."""
     said = error.splitlines()[0][:200]
     example = next((c.dims for c in seen.cases), {})
     moved = [name for name, size in case.dims.items() if size != example.get(name)] or list(case.dims)
     specs = {name: subject.declared.dims.get(name) for name in moved}
     promised = [n for n, spec in specs.items() if spec and (spec.min is not None or spec.max is not None)]
-    if case.origin == "boundary" and (not promised or promised != moved):
+    ours = case.origin == "boundary" and (not promised or promised != moved)
+    if ours or case.origin == "special":
         seen.notes.append(f"{case.name} is left out: the module itself refuses it ({said})")
         return False
     at = ", ".join(f"{name} = {case.dims[name]}" for name in promised or moved)

@@ -1,4 +1,4 @@
-"""All cases beside the user's: at the edges of dims, at both sides of jumps, in parts and permuted."""
+"""All cases beside the user's: at the edges of dims, at both sides of jumps, a batch in parts, special values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export import batch, cases, operations, promise, rounding, scan, sizes
+from onnx_ci.export import batch, cases, operations, promise, rounding, scan, sizes, special
 from onnx_ci.export.batch import Batch
 from onnx_ci.export.measure import measure
 from onnx_ci.export.sizes import Fits, Plan, Range
@@ -69,7 +69,8 @@ def gather(
     made = [*edges, *(make(plan) for plan in (*served, *plans, *rounded))]
     held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
     rows = batch.plan(subject, graph, base, limits, make, fits)
-    return Gathered([*held, *rows.cases], [told], notes, rows)
+    values = special.special_cases(subject.declared, base, user, cases.generator(subject.spec.name, "special"))
+    return Gathered([*held, *rows.cases, *values], [told], notes, rows)
 
 
 def _rounded(

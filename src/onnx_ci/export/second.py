@@ -197,7 +197,7 @@ class _Second:
         save.release(built.model)
         trials = [Trial(one, self._artifact.case_folder(one.index)) for one in self._artifact.cases().cases]
         trials += [Trial(one, folder / f"test_data_set_{one.index}") for one in seen.cases]
-        trials = [trial for trial in trials if not trial.case.refused]
+        trials = [trial for trial in trials if not (trial.case.refused or trial.case.is_special)]
         try:
             return rerun.compare(self._artifact.folder, folder, trials, self._given.spec.parity)
         except Exception as error:  # ONNX Runtime's errors have no common base

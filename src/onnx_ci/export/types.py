@@ -83,6 +83,7 @@ class DeclaredInput:
     low: float | None = None
     high: float | None = None
     values: list[float] | None = None
+    nonfinite: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ class RunCase:
         problems: Where a user's case contradicts the declaration, a sentence each; `why` tells it too.
         redrawn: Other values of the same sizes, by a number below `REDRAWS`; None for a case whose values must stay.
         given: What the module gave for these inputs, where it was called already: a large module is called once a case.
+        advisory: See `Case.advisory`.
+        tied: Inputs whose elements were made equal: an answer that hangs on their last digits can't be judged.
     """
 
     name: str
@@ -111,6 +114,8 @@ class RunCase:
     problems: list[str] = field(default_factory=list)
     redrawn: Callable[[int], NamedInputs] | None = None
     given: Outputs | None = None
+    advisory: str = ""
+    tied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

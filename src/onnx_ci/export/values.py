@@ -53,7 +53,7 @@ def make(
     elif item.values is not None:
         array = rng.choice(np.asarray(item.values), shape)
     elif item.low is not None or item.high is not None:
-        array = _between(*_ends(item, shown), shape, dtype, rng)
+        array = _between(*ends(item, shown), shape, dtype, rng)
     elif dtype.is_complex:
         array = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     elif (levels := _levels(dtype, shown)) is not None:
@@ -61,7 +61,7 @@ def make(
     elif not shown:
         array = rng.standard_normal(shape)
     elif dtype.is_floating_point:
-        array = _in_order(_between(*_span(shown), shape, dtype, rng), shown)
+        array = _in_order(_between(*span(shown), shape, dtype, rng), shown)
     else:
         array = _integers(item, shape, shown, dims, rng)
     return torch.from_numpy(np.array(array, order="C")).reshape(shape).to(dtype)
@@ -83,6 +83,22 @@ def repeated(value: torch.Tensor, item: DeclaredInput, dims: Mapping[str, int]) 
     return value
 
 
+def mask_levels(item: DeclaredInput, dtype: torch.dtype, seen: Sequence[Seen]) -> tuple[Any, Any] | None:
+    """The two values of a mask, the unmasked one first; None for all else.
+
+    Integers that were seen as ones only are a mask that hid nothing yet; floats, and zeros, may be anything.
+    """
+    shown = [one for one in seen if one.value.numel()]
+    if dtype == torch.bool:
+        return True, False
+    if (item.values, item.low, item.high) == (None, None, None):
+        levels = _levels(dtype, shown)
+        levels = [1, 0] if levels == [1] and not dtype.is_floating_point else levels
+    else:
+        levels = _declared_levels(item, dtype, shown)
+    return (levels[0], levels[1]) if levels is not None and len(levels) == 2 else None
+
+
 def _declared_levels(item: DeclaredInput, dtype: torch.dtype, seen: Sequence[Seen]) -> list[Any] | None:
     """The two values of an input that is declared to be 0 or 1, the unmasked one first as `_levels` tells it."""
     if item.values is not None:
@@ -90,13 +106,14 @@ def _declared_levels(item: DeclaredInput, dtype: torch.dtype, seen: Sequence[See
     elif item.low is None and item.high is None:
         return None
     else:
-        low, high = _ends(item, seen)
+        low, high = ends(item, seen)
         two = not dtype.is_floating_point and not dtype.is_complex and (np.ceil(low), np.floor(high)) == (0, 1)
     return [1, 0] if two else None
 
 
-def _ends(item: DeclaredInput, seen: Sequence[Seen]) -> tuple[float, float]:
-    low, high = _span(seen) if seen else (0.0, 1.0)
+def ends(item: DeclaredInput, seen: Sequence[Seen]) -> tuple[float, float]:
+    """The ends of a declared range; of one that is open, as far as the values seen go."""
+    low, high = span(seen) if seen else (0.0, 1.0)
     if item.low is not None:
         low = item.low
         high = high if item.high is not None or high > low else low + 1
@@ -106,7 +123,7 @@ def _ends(item: DeclaredInput, seen: Sequence[Seen]) -> tuple[float, float]:
     return low, high
 
 
-def _span(seen: Sequence[Seen]) -> tuple[float, float]:
+def span(seen: Sequence[Seen]) -> tuple[float, float]:
     """The smallest and the largest finite value; 0 and 1 when there is none."""
     found = []
     for one in seen:
@@ -156,10 +173,10 @@ def _mask(levels: list[Any], shape: tuple[int, ...], rng: np.random.Generator) -
 def _integers(
     item: DeclaredInput, shape: tuple[int, ...], seen: Sequence[Seen], dims: Mapping[str, int], rng: np.random.Generator
 ) -> Array:
-    if shape and all(_counts_up(one.value) for one in seen):
+    if shape and counts_up([one.value for one in seen]):
         start = min(int(one.value.min()) for one in seen)
         return np.broadcast_to(np.arange(start, start + shape[-1]), shape)
-    low, high = _span(seen)
+    low, high = span(seen)
     own = frozenset(name for axis in item.axes for name in names_in(axis))
     most = _bound(seen, dims, own)
     if most is not None:
@@ -193,6 +210,11 @@ def _reaches(seen: Sequence[Seen]) -> bool:
     """Whether the largest value is a dim's size, or one less, in every case."""
     names = set.intersection(*(set(one.dims) for one in seen)) if seen else set()
     return any(all(0 <= one.dims[name] - int(one.value.max()) <= 1 for one in seen) for name in names)
+
+
+def counts_up(seen: Sequence[torch.Tensor]) -> bool:
+    """Whether all rows count up from one start, as positions do."""
+    return all(_counts_up(value) for value in seen)
 
 
 def _counts_up(value: torch.Tensor) -> bool:

@@ -14,6 +14,7 @@ from onnx_ci.records.result import Status
 _CAP = 4.0  # one ill-conditioned case must not loosen the others: what it adds to the pool is capped at 4 medians
 _FEW = 4.0  # effective elements: known from fewer, ...
 _CHANCE = 10.0  # ... an excess of less than this many times the limit may be chance
+_GROSS = 0.01  # what special values must be off by
 _ITEM = 10.0  # an item may carry that much more than its output: in a batch of 256 one may carry all, 16 times the mean
 
 
@@ -61,6 +62,19 @@ def limits(cases: Sequence[Measures], kind: FloatDtype, budget: float) -> list[L
     """
     pool = _pool(cases)
     return [_limits(case, pool, kind, budget) for case in cases]
+
+
+def special_limits(
+    cases: Sequence[Measures], usual: Sequence[Measures], kind: FloatDtype, budget: float
+) -> list[Limits]:
+    """The limits of cases of special values: ten times those of the usual cases, and a hundredth at least.
+
+    They add nothing to the pool: zeros err by nothing, equal elements all alike, saturated ones hugely. A long sum of
+    equal elements even errs the same way at each step (1.5e-4 in the mean of 512² pixels), which no draw of usual ones
+    does. The faults that such cases are for, another choice or another branch, are far larger.
+    """
+    pool = _pool(usual)
+    return [_coarse(case, _limits(case, pool, kind, budget)) for case in cases]
 
 
 def needed(cases: Sequence[Measures], kind: FloatDtype) -> list[float]:
@@ -113,6 +127,16 @@ def _limits(case: Measures, pool: _Pool, kind: FloatDtype, budget: float) -> Lim
         element=max(2 * kind.floor * case.peak, budget * unit.element),
         item=max(_ITEM * kind.floor, budget * unit.item),
         sure=not case.absolute and (pool.spread == 0.0 or max(case.spread, pool.spread) >= _FEW),
+    )
+
+
+def _coarse(case: Measures, usual: Limits) -> Limits:
+    least = 0.0 if case.absolute else _GROSS
+    return Limits(
+        output=max(_CHANCE * usual.output, least),
+        element=max(_CHANCE * usual.element, least * case.peak),
+        item=max(_CHANCE * usual.item, _ITEM * least),
+        sure=usual.sure,
     )
 
 

@@ -61,7 +61,7 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
 
     Not those without an oracle, nor with empty outputs only, of which nothing can be told.
     """
-    able = [case for case in cases if not case.refused and not case.unoracled and _holds_values(case)]
+    able = [case for case in cases if not (case.refused or case.unoracled or case.is_special) and _holds_values(case)]
     ordered = sorted(able, key=lambda case: (_size(case), case.index))
     found = [case for case in ordered if case.origin != "boundary"][:1]
     for case in ordered:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnx_ci.numerics import values
+from onnx_ci.numerics import special, values
 from onnx_ci.numerics.compare import compare_case, largest_magnitude, not_run
 from onnx_ci.numerics.comparison import CaseComparison, OutputComparison
 from onnx_ci.numerics.words import case_text, counted
@@ -46,15 +46,28 @@ def judge(
         One finding a rule and output (one for the model where a layer holds everywhere), with the worst case and its
         place; and the figures of every output of every case.
     """
-    if not comparisons:
+    usual = [one for one in comparisons if not one.case.is_special]
+    others = [one for one in comparisons if one.case.is_special]
+    if not usual:
         message = "no case was compared: nothing is known about parity"
         return [finding("parity.names", "error", "", message, hint="Add a case, or see why none could be made.")], []
+    findings, figures = _judge(usual, spec, today, None)
+    for advisory, group in special.groups(others, spec).items():
+        found, rows = _judge(group, spec, today, usual)
+        findings = special.merged(findings, special.told(found, group, advisory))
+        figures += special.rows(rows, advisory)
+    return findings, figures
+
+
+def _judge(
+    comparisons: Sequence[CaseComparison], spec: ParitySpec, today: str | None, usual: Sequence[CaseComparison] | None
+) -> tuple[list[Finding], list[OutputFigures]]:
     findings = [_run(comparisons), _names(comparisons)]
     ran = [comparison for comparison in comparisons if not comparison.stopped]
     for rule in _LAYERS:
         findings += _layer(rule, ran)
     findings += _reference_nan(ran, spec)
-    judged = values.judge_values(ran, spec, today)
+    judged = values.judge_values(ran, spec, today, usual)
     return [*findings, *judged.findings], judged.figures
 
 

@@ -48,8 +48,18 @@ def by_output(ran: Sequence[CaseComparison]) -> dict[str, Seen]:
     return grouped
 
 
-def judge_values(ran: Sequence[CaseComparison], spec: ParitySpec, today: str | None) -> Judged:
-    """Judges the values of every output that came through the layers before."""
+def judge_values(
+    ran: Sequence[CaseComparison], spec: ParitySpec, today: str | None, usual: Sequence[CaseComparison] | None = None
+) -> Judged:
+    """Judges the values of every output that came through the layers before.
+
+    Args:
+        ran: The cases.
+        spec: The budget, and manual tolerances.
+        today: ISO date.
+        usual: Of cases of special values, the others, which tell what rounding does.
+    """
+    pools = None if usual is None else {output: _floats(seen) for output, seen in by_output(usual).items()}
     findings: list[Finding] = []
     figures: list[OutputFigures] = []
     for output, seen in by_output(ran).items():
@@ -59,13 +69,18 @@ def judge_values(ran: Sequence[CaseComparison], spec: ParitySpec, today: str | N
             findings.append(_skipped(output, seen))
             continue
         exact = [(case, item, item.exact) for case, item in whole if item.exact is not None]
-        floats = [(case, item, item.floats) for case, item in whole if item.floats is not None]
+        floats = _floats(whole)
+        pool = None if pools is None else [one for _, _, one in pools.get(output, [])]
         judged = [_judge_exact(output, exact)] if exact else []
-        judged += [_judge_floats(output, floats, spec, today)] if floats else []
+        judged += [_judge_floats(output, floats, spec, today, pool)] if floats else []
         for part in judged:
             findings += part.findings
             figures += part.figures
     return Judged(findings, figures)
+
+
+def _floats(seen: Seen) -> list[tuple[Case, OutputComparison, Measures]]:
+    return [(case, item, item.floats) for case, item in seen if item.floats is not None]
 
 
 def _skipped(output: str, seen: Seen) -> Finding:
@@ -103,7 +118,11 @@ def _exact_hint(item: OutputComparison) -> str:
 
 
 def _judge_floats(
-    output: str, seen: list[tuple[Case, OutputComparison, Measures]], spec: ParitySpec, today: str | None
+    output: str,
+    seen: list[tuple[Case, OutputComparison, Measures]],
+    spec: ParitySpec,
+    today: str | None,
+    pool: Sequence[Measures] | None,
 ) -> Judged:
     item = seen[0][1]
     manual = spec.outputs.get(item.base)
@@ -114,7 +133,8 @@ def _judge_floats(
         return _judge_manual(output, seen, manual)
     own, kind = kind, let_in(kind, spec.rounding)
     k = spec.budget_of(item.base) * kind.step / own.step
-    allowed = budget.limits([floats for _, _, floats in seen], kind, k)
+    measures = [floats for _, _, floats in seen]
+    allowed = budget.limits(measures, kind, k) if pool is None else budget.special_limits(measures, pool, kind, k)
     ones = [_one(case, item, floats, limit) for (case, item, floats), limit in zip(seen, allowed, strict=True)]
     calibrated = ""
     if spec.calibration is not None and spec.budget_of(item.base) != spec.budget:

@@ -10,7 +10,7 @@ from onnx_ci.records.base import record
 SCHEMA_VERSION = 1
 """Version of case lists. 1: the first."""
 
-Origin = Literal["user", "example", "boundary"]
+Origin = Literal["user", "example", "boundary", "special"]
 
 
 @record
@@ -38,11 +38,13 @@ class Case:
 
     Attributes:
         index: The n of its folder ``test_data_set_<n>``.
-        origin: "user": from the config; "example": what the export ran on; "boundary": made from the declared dims.
+        origin: "user": from the config; "example": what the export ran on; "boundary": made from the declared dims;
+            "special": of values at which operators part, at the example's sizes.
         why: Why it exists, in a few words: "height at its minimum".
         refused: What the eager module said, when it would not run at this size; such a case has no outputs.
         unoracled: Why there is no float64 form; empty when there is one.
         nondeterministic: Outputs that differ when the eager module is called twice.
+        advisory: Why what a case of special values shows is a warning at most; empty where it is judged in full.
     """
 
     index: int
@@ -54,6 +56,12 @@ class Case:
     refused: str = ""
     unoracled: str = ""
     nondeterministic: list[str] = field(default_factory=list)
+    advisory: str = ""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether its values are no ordinary ones: it says nothing of sizes, time, or rounding in general."""
+        return self.origin == "special"
 
 
 @record

@@ -39,6 +39,7 @@ class TensorContract:
         shape: A size, a dim name, an expression of dim names (`records.expression`), or "?" for a size that only the
             data tell, an axis; None: unknown rank.
         source: Where it stands in PyTorch: "images", "batch.images", "outputs[1]".
+        nonfinite: What is sent besides low, high or values, of "nan", "inf" and "-inf".
     """
 
     name: str
@@ -48,6 +49,7 @@ class TensorContract:
     low: float | None = None
     high: float | None = None
     values: list[float] | None = None
+    nonfinite: list[str] = field(default_factory=list)
 
 
 @record

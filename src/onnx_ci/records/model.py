@@ -28,6 +28,7 @@ class InputSpec:
         shape: Dim names and sizes; None where the example tells.
         low: Inclusive lower end of the values; likewise `high`.
         values: The only values there are, for categorical inputs.
+        nonfinite: What comes besides, of "nan", "inf" and "-inf".
         named: The shape as it was declared, where a variant fixed some of its dims; None where it fixed none.
     """
 
@@ -37,6 +38,7 @@ class InputSpec:
     high: float | None = None
     values: list[float] | None = None
     named: list[int | str] | None = None
+    nonfinite: list[str] = field(default_factory=list)
 
 
 @record

@@ -103,15 +103,19 @@ def _dtype(what: str, before: TensorContract, after: TensorContract) -> Iterator
 
 def _values(before: TensorContract, after: TensorContract) -> Iterator[Change]:
     """The values that are sent: another range often means that they are scaled otherwise, which no size tells."""
-    old, new = (before.low, before.high, before.values), (after.low, after.high, after.values)
+    old, new = ((one.low, one.high, one.values, one.nonfinite) for one in (before, after))
     if old == new:
         return
     message = f"the values of {after.name} were {_domain(before)} and are {_domain(after)}"
-    known = old != (None, None, None)
+    known = old != (None, None, None, [])
     yield may_break(after.name, message) if known else compatible(after.name, message)
 
 
 def _domain(tensor: TensorContract) -> str:
+    return " and ".join([_finite(tensor), *tensor.nonfinite])
+
+
+def _finite(tensor: TensorContract) -> str:
     if tensor.values is not None:
         return f"of {len(tensor.values)} kinds" if len(tensor.values) > 6 else str(tensor.values)
     if tensor.low is None and tensor.high is None:

@@ -20,27 +20,28 @@ def wrong_values(array: np.ndarray[Any, Any], tensor: TensorContract) -> list[st
     plain = array.astype(np.float32) if array.dtype.kind == "V" else np.asarray(array)
     nan = np.isnan(plain) if plain.dtype.kind in "fc" else np.zeros(plain.shape, bool)
     found = []
-    if nan.any() and not any(math.isnan(value) for value in tensor.values or []):
+    if nan.any() and "nan" not in tensor.nonfinite:
         found.append(f"{_count(nan)} NaN, the first at {_first(nan)}: what comes out would be NaN too, or worse")
+    left = nan | np.isin(plain, [float(name) for name in tensor.nonfinite if name != "nan"])
     if tensor.values is not None:
-        wrong = ~np.isin(plain, tensor.values) & ~nan
+        wrong = ~np.isin(plain, tensor.values) & ~left
         if wrong.any():
             allowed = ", ".join(f"{value:g}" for value in tensor.values[:_SHOWN])
             more = f" and {len(tensor.values) - _SHOWN} more" if len(tensor.values) > _SHOWN else ""
             worst = plain[wrong][0]
             found.append(f"{_count(wrong)} outside of the values {allowed}{more}: {worst} at {_first(wrong)}")
     if tensor.low is not None or tensor.high is not None:
-        found += _outside(plain, nan, tensor)
+        found += _outside(plain, left, tensor)
     return found
 
 
-def _outside(array: np.ndarray[Any, Any], nan: np.ndarray[Any, Any], tensor: TensorContract) -> list[str]:
+def _outside(array: np.ndarray[Any, Any], left: np.ndarray[Any, Any], tensor: TensorContract) -> list[str]:
     low = -math.inf if tensor.low is None else tensor.low
     high = math.inf if tensor.high is None else tensor.high
-    wrong = ~((array >= low) & (array <= high)) & ~nan
+    wrong = ~((array >= low) & (array <= high)) & ~left
     if not wrong.any():
         return []
-    seen = array[~nan]
+    seen = array[~left]
     range_ = f"{low:g} to {high:g}" if tensor.low is not None and tensor.high is not None else _one_end(tensor)
     return [
         f"{_count(wrong)} outside of {range_}, the first at {_first(wrong)}; they run from {seen.min()} to "

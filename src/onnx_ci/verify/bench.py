@@ -21,7 +21,7 @@ Transfers = Literal["inside", "outside"]
 
 def pick_case(cases: Sequence[Case]) -> Case | None:
     """The example, or the first case that runs at all."""
-    usable = [case for case in cases if not case.refused]
+    usable = [case for case in cases if not case.refused and not case.is_special]
     return next((case for case in usable if case.origin == "example"), usable[0] if usable else None)
 
 

@@ -78,7 +78,8 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
     if missing:
         return Calibrated(absent=missing.message)
     contract, listed = artifact.contract(), artifact.cases()
-    cases, spec = listed.cases, _strict(request.job.model.parity)
+    cases = [case for case in listed.cases if not case.is_special]  # rounding is measured on usual values
+    spec = _strict(request.job.model.parity)
     progress("twin")
     seen = _Seen(refused=_other_functions(function.judge(artifact, listed).findings))
     for run in _runs(environment.cores):

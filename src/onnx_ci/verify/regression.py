@@ -110,7 +110,7 @@ def mix(cases: Sequence[Case], shapes: Sequence[Mapping[str, float]]) -> tuple[l
     for shape in shapes:
         wanted = {name: int(size) for name, size in shape.items() if name in example.dims}
         full = {**example.dims, **wanted}
-        case = next((case for case in cases if case.dims == full and not case.refused), None)
+        case = next((case for case in cases if case.dims == full and not (case.refused or case.is_special)), None)
         if case is None:
             notes.append(f"no case has {', '.join(f'{name}={size}' for name, size in wanted.items())}")
         else:

@@ -38,7 +38,7 @@ def judge(
         cases: With the shapes that PyTorch gave.
         compared: The cases that ran on the target, with the shapes that it gave; empty where none did.
     """
-    known = [case for case in cases if not case.refused and _inside(case, contract.dims)]
+    known = [case for case in cases if not (case.refused or case.is_special) and _inside(case, contract.dims)]
     on_target = _given(compared)
     by_name = {item.name: item for item in outputs}
     found: list[Finding] = []

@@ -249,6 +249,7 @@ def test_a_faulty_shape_does_not_make_its_dims_faulty(problems):
         ('{ dtype = "uint8", high = 256 }', "x.high", "256 does not fit into uint8"),
         ('{ dtype = "uint8", low = -1 }', "x.low", "-1 does not fit into uint8"),
         ('{ dtype = "bool", values = [0, 2] }', "x.values[1]", "2 does not fit into bool"),
+        ('{ dtype = "int64", nonfinite = ["nan"] }', "x.nonfinite", "int64 has neither NaN nor infinity"),
         ('{ dtype = "string", low = 0 }', "x.low", "a string input has no range of numbers"),
     ],
 )

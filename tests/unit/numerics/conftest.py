@@ -28,6 +28,7 @@ class Bench:
         origin: Origin = "user",
         unsure: tuple[str, ...] = (),
         dims: Mapping[str, int] | None = None,
+        advisory: str = "",
         **more: Any,
     ) -> CaseComparison:
         index = len(self.comparisons)
@@ -38,6 +39,7 @@ class Bench:
             why="a test",
             dims=dict(dims or {}),
             nondeterministic=list(unsure),
+            advisory=advisory,
         )
         self.comparisons.append(compare_case(case, expected, actual, oracle, self.spec, **more))
         return self.comparisons[-1]

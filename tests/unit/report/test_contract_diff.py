@@ -96,6 +96,11 @@ def test_a_contract_has_not_changed_against_itself():
             "the values of images were 0 to 1 and are 0 to 255",
         ),
         ({"inputs": [IMAGES, replace(MASK, values=[0.0, 1.0])]}, "compatible", "the values of mask were not declared"),
+        (
+            {"inputs": [replace(IMAGES, nonfinite=["nan"]), MASK]},
+            "may break",
+            "the values of images were 0 to 1 and are 0 to 1 and nan",
+        ),
         # ranges
         (dims(height=dim(64, 512)), "breaking", "the range of height was narrowed from [32, 512] to [64, 512]"),
         (dims(height=dim(32, 256)), "breaking", "the range of height was narrowed from [32, 512] to [32, 256]"),

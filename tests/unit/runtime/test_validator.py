@@ -326,13 +326,20 @@ VALUES = contract(
         tensor("pixels", "float32", ["n"], low=0.0, high=1.0),
         tensor("kind", "int64", ["n"], values=[0.0, 1.0, 5.0]),
         tensor("free", "float32", ["n"]),
+        tensor("gaps", "float32", ["n"], low=0.0, high=1.0, nonfinite=["nan", "inf"]),
     ]
 )
 
 
 def values(**changes: list[float]) -> dict[str, Any]:
-    inputs: dict[str, list[float]] = {"pixels": [0, 1, 0.5], "kind": [0, 1, 5], "free": [1e30, -np.inf, 0], **changes}
-    dtypes = {"pixels": np.float32, "kind": np.int64, "free": np.float32}
+    inputs: dict[str, list[float]] = {
+        "pixels": [0, 1, 0.5],
+        "kind": [0, 1, 5],
+        "free": [1e30, -np.inf, 0],
+        "gaps": [0, 1, 1],
+    }
+    inputs |= changes
+    dtypes = dict.fromkeys(inputs, np.float32) | {"kind": np.int64}
     return {name: np.array(value, dtypes[name]) for name, value in inputs.items()}
 
 
@@ -348,6 +355,9 @@ def values(**changes: list[float]) -> dict[str, Any]:
         ({"kind": [0, 2, 5]}, "kind: 1 of 3 values is outside of the values 0, 1, 5: 2 at [1]"),
         ({"free": [0, 1, np.nan]}, "free: 1 of 3 values is NaN, the first at [2]"),
         ({"pixels": [0, 1, np.nan]}, "pixels: 1 of 3 values is NaN"),
+        ({"gaps": [0, np.nan, np.inf]}, None),
+        ({"gaps": [0, np.nan, -np.inf]}, "gaps: 1 of 3 values is outside of 0 to 1, the first at [2]"),
+        ({"gaps": [0, np.nan, 3]}, "they run from 0.0 to 3.0"),
     ],
 )
 def test_values_are_looked_at_when_asked(changes: Mapping[str, list[float]], words: str | None) -> None:
