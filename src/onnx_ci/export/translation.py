@@ -152,11 +152,16 @@ def judge(cases: Sequence[Case], module: torch.nn.Module, folder: Path, unoptimi
         why = next((case.unoracled for case in cases if case.unoracled), "there is no case to run")
         return skipped(f"no case has outputs in float64: {why}", names)
     judge = _Judge(Rounded(shipped, names), Rounded(twin, before), folder)
+    told: dict[int, Case] = {}
+    ended: list[Finding] = []
     try:
-        told = {case.index: judge.judge(case) for case in function.affordable(chosen)}
+        for case in function.affordable(chosen):
+            told[case.index] = judge.judge(case)
     except Unoracled as error:
-        return skipped(str(error), names)
-    found = function.findings(judge.verdicts, _WORDS, sorted(judge.by_reference))
+        if not judge.verdicts:
+            return skipped(str(error), names)
+        ended = [finding(_RULE, "skip", "", f"further cases were not judged, since {error}")]
+    found = function.findings(judge.verdicts, _WORDS, sorted(judge.by_reference)) + ended
     return Translation(found, [told.get(case.index, case) for case in cases], names, judge.wrong)
 
 

@@ -32,24 +32,29 @@ class Judged:
 
 
 def judge(artifact: Artifact, listed: CaseList) -> Judged:
-    """Judges the file on the smallest cases."""
+    """Judges the file on the smallest cases; what one of them shows stands, though a later one can't be told."""
     chosen = function.chosen(listed.cases)
     if not chosen:
         why = next((case.unoracled for case in listed.cases if case.unoracled), "there is no case to run")
         return _skipped(f"no case has outputs in float64: {why}")
+    verdicts: list[function.Verdict] = []
+    by_reference: set[str] = set()
+    ended = ""
     try:
         twin = Twin.open(artifact.model)
-        verdicts, by_reference = [], set()
         for case in function.affordable(chosen):
             found, operators = _judge(twin, artifact, case, listed.made)
             verdicts += found
             by_reference |= operators
     except Unoracled as error:
-        return _skipped(str(error))
+        ended = str(error)
     except ArtifactError as error:
-        return _skipped(f"a case can't be read: {error.what}")
+        ended = f"a case can't be read: {error.what}"
+    if ended and not verdicts:
+        return _skipped(ended)
     words = function.Words(rule=_RULE, graph="the file", hint=_HINT, blame=_blame(chosen))
-    return Judged(function.findings(verdicts, words, sorted(by_reference)), verdicts)
+    findings = function.findings(verdicts, words, sorted(by_reference))
+    return Judged(findings + (_skipped(ended, "further cases were ").findings if ended else []), verdicts)
 
 
 def shown(figures: Sequence[OutputFigures], judged: Judged) -> list[OutputFigures]:
@@ -99,5 +104,5 @@ def _beside(row: OutputFigures, verdict: function.Verdict | None) -> OutputFigur
     return replace(row, status=status, e_function=verdict.deviation.error, function_limit=verdict.limit)
 
 
-def _skipped(why: str) -> Judged:
-    return Judged([finding(_RULE, "skip", "", f"not judged, since {why}")])
+def _skipped(why: str, what: str = "") -> Judged:
+    return Judged([finding(_RULE, "skip", "", f"{what}not judged, since {why}")])

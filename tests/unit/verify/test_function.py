@@ -98,6 +98,15 @@ def test_a_case_that_can_not_be_read_is_left_to_the_rule_that_says_so(tmp_path):
     assert only(artifact).status == "skip"
 
 
+def test_what_one_case_shows_stands_though_the_next_can_not_be_told(tmp_path):
+    artifact = artifact_of(tmp_path, OFF)
+    (artifact.case_folder(1) / "oracle_0.pb").write_bytes(b"\xff")
+    fault, rest = judged(artifact).findings
+    assert (fault.status, fault.data["cases"]) == ("fail", ["example"])
+    assert (rest.status, rest.subject) == ("skip", "")
+    assert rest.message.startswith("further cases were not judged, since a case can't be read")
+
+
 def test_weights_beside_the_file_are_read(tmp_path):
     assert only(artifact_of(tmp_path, external=True)).status == "pass"
 
