@@ -88,18 +88,20 @@ class Session:
         if self._has_bfloat16 or len(arrays) < len(feeds) or any(one.dtype.kind in "OUS" for one in arrays.values()):
             return None
         handle, device = self._handle, _DEVICES.get(self.asked, "cpu")
+        # On the CPU a bound value is the array's own memory, so both live as long as the call. A lone number keeps its
+        # rank, which ascontiguousarray takes.
+        held = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
         try:
             binding = handle.io_binding()
-            for name, array in arrays.items():
-                value = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), device, 0)
-                binding.bind_ortvalue_input(name, value)
+            for name, array in held.items():
+                binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, device, 0))
             for name in self.outputs:
                 binding.bind_output(name, device)
             handle.run_with_iobinding(binding)
         except Exception as error:
             raise classify(error) from error
 
-        def run() -> None:
+        def run(_held: object = held) -> None:
             handle.run_with_iobinding(binding)
             binding.synchronize_outputs()
 

@@ -35,6 +35,17 @@ def test_values_go_in_and_out_by_name(healthy: Artifact) -> None:
     np.testing.assert_allclose(session.run(case.inputs)["y"], case.outputs["y"], rtol=1e-5)
 
 
+def test_a_lone_number_keeps_its_rank_when_it_is_left_on_the_device(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 20]> g (int64 at, float[2, 3] x, float[3] more) => (float[6] y) '
+        "{ row = Gather(x, at) y = Concat<axis = 0>(row, more) }"
+    )
+    feeds = {"at": np.array(1), "x": np.ones((2, 3), np.float32).T.copy().T, "more": np.ones(3, np.float32)}
+    run = open_session(saved(tmp_path, model), CPU).bound_runner(feeds)
+    assert run is not None
+    run()
+
+
 @pytest.mark.parametrize(
     ("feeds", "said"),
     [
