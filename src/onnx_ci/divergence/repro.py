@@ -68,13 +68,16 @@ def write(folder: Path, part: Part, *, title: str, optimized: bool = False, prov
     if sum(array.nbytes for array in arrays) > LARGEST:
         return f"its values have more than {LARGEST >> 20} MiB"
     stored: dict[str, Any] = {f"input_{at}": array for at, array in enumerate(arrays[:-1])}
-    folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(part.model, str(folder / MODEL))
-    np.savez(folder / VALUES, allow_pickle=False, expected=arrays[-1], **stored)
     level = "ORT_ENABLE_ALL" if optimized else "ORT_DISABLE_ALL"
     told = title.replace("\\", "/").replace('"', "'")
     text = _TEXT.format(title=told, level=level, model=MODEL, provider=provider, values=VALUES, allowed=allowed(part))
-    (folder / SCRIPT).write_text(text, encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        onnx.save(part.model, str(folder / MODEL))
+        np.savez(folder / VALUES, allow_pickle=False, expected=arrays[-1], **stored)
+        (folder / SCRIPT).write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"it can't be written: {error.strerror or error}"
     return ""
 
 

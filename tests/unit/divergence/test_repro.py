@@ -55,6 +55,12 @@ def test_nothing_in_it_is_pickled(tmp_path):
     assert not (tmp_path / "y").exists()
 
 
+def test_a_folder_that_can_not_be_made_is_told_and_ends_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    part = Part(model=MODEL, inputs={"x": X}, expected=X, actual=X)
+    assert repro.write(tmp_path / "file" / "y", part, title="").startswith("it can't be written: ")
+
+
 @pytest.mark.parametrize(("name", "file"), [("logits", "logits"), ("a/b:0", "a_b_0"), ("..", "_"), ("../x", "_x")])
 def test_a_name_is_never_a_path(name, file):
     assert repro.plain(name) == file
