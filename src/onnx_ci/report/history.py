@@ -100,7 +100,7 @@ def load(path: Path) -> tuple[list[Point], list[str]]:
         text = read.text(path, limit=_MAX_BYTES)
     except read.UnreadableError as error:
         return [], [f"The history {path.name!r} {error}: it is begun anew."]
-    found = [_point(line) for line in text.splitlines() if line.strip()]
+    found = [_point(line) for line in text.split("\n") if line.strip()]
     points = [point for point in found if point]
     odd = len(found) - len(points)
     return points, [f"The history {path.name!r}: lines that are no points were left out ({odd})."] if odd else []

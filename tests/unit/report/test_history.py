@@ -49,6 +49,14 @@ def test_points_come_back_as_they_were_written(tmp_path):
     assert len((tmp_path / "latency.jsonl").read_text().splitlines()) == 2
 
 
+def test_only_a_newline_ends_a_line(tmp_path):
+    """JSON leaves other separators of lines as they are, and names come from outside."""
+    (point,), _ = measured()
+    odd = replace(point, commit="a\u2028b\x85c")
+    (tmp_path / "latency.jsonl").write_text(history.text([odd]), encoding="utf-8")
+    assert history.load(tmp_path / "latency.jsonl") == ([odd], [])
+
+
 def test_a_repeated_run_replaces_its_points():
     now, _ = measured(p50=2.0)
     again, _ = measured(p50=2.5)
