@@ -197,11 +197,11 @@ def _refuse_fallback(session: Any, artifact: Artifact, target: TargetSpec) -> No
     allowed = set(target.cpu_ops) | _SHAPES_ALONE
     shapes = _shape_nodes(artifact)
     strays = [
-        f"{node.op_type} {node.name}".strip()
+        f"{op} {node.name}".strip()
         for part in _placed(session, artifact)
         if part.ep_name != target.provider
         for node in part.get_nodes()
-        if node.op_type not in allowed and node.name not in shapes
+        if (op := _operator(node)) not in allowed and node.name not in shapes
     ]
     if strays:
         listed = ", ".join(strays[:_SHOWN]) + (f" and {len(strays) - _SHOWN} more" if len(strays) > _SHOWN else "")
@@ -210,6 +210,11 @@ def _refuse_fallback(session: Any, artifact: Artifact, target: TargetSpec) -> No
             where=str(artifact.folder),
             hint='List them under cpu_ops of the target if the CPU is right for them, or set fallback = "allow".',
         )
+
+
+def _operator(node: Any) -> str:
+    """As the stage provider calls it, and cpu_ops lists it: with its domain where that is not ai.onnx."""
+    return f"{node.domain}:{node.op_type}" if node.domain else str(node.op_type)
 
 
 def _placed(session: Any, artifact: Artifact) -> Sequence[Any]:

@@ -104,6 +104,18 @@ def test_what_the_target_allows_on_the_cpu_is_opened(tmp_path: Path, change) -> 
     assert served.run({"x": -np.ones((1, 2, 3), np.float32)})["y"].max() == 0
 
 
+def test_operators_of_other_domains_go_by_the_name_that_verify_gives_them(tmp_path: Path) -> None:
+    folder = write(tmp_path / "flat")
+    model = onnx.load(str(folder / layout.MODEL))
+    model.graph.node[0].op_type, model.graph.node[0].domain = "Gelu", "com.microsoft"
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save_model(model, str(folder / layout.MODEL))
+    layout.write_manifest(folder)
+    with pytest.raises(SessionRefusedError, match=r"com\.microsoft:Gelu node_relu"):
+        open_session(folder, replace(ELSEWHERE, cpu_ops=["Gelu", "Reshape"]))
+    assert open_session(folder, replace(ELSEWHERE, cpu_ops=["com.microsoft:Gelu", "Reshape"]))
+
+
 def test_another_runtime_than_the_proved_one_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path / "flat", version="1.7.3")
     with pytest.raises(SessionRefusedError, match=r"proved on 1\.7\.3"):
