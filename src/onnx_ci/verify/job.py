@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -56,6 +57,8 @@ def verify(request: VerifyRequest, progress: Callable[[str], None]) -> Result:
     """
     loosened = strict.loosened(request.target)
     os.environ.update(strict.environment(request.target))  # NVIDIA's libraries read it when they start
+    if request.repro:
+        shutil.rmtree(request.repro, ignore_errors=True)  # of an earlier run: nothing here speaks of it
     target, spec = strict.strict(request.target), request.job.model.parity
     job = Leg(request, Artifact(Path(request.artifact)), Stages(progress), target, spec)
     environment = describe(request.job.lock)
@@ -222,7 +225,7 @@ def _divergence(job: Leg, verdict: parity.Verdict | None) -> None:
         both = divergence.Providers(job.target.provider, job.opener.part(), job.opener.on_cpu().part(optimized=False))
         repros = Path(job.request.repro) if job.request.repro else None
         job.findings += divergence.judge(
-            job.artifact, job.compared, job.figures, job.spec, both, job.source_map, repros
+            job.artifact, job.compared, verdict.figures, job.spec, both, job.source_map, repros
         )
 
 

@@ -407,6 +407,14 @@ def test_torch_is_never_imported(healthy: Artifact) -> None:
     assert (done.stdout.strip(), done.returncode) == ("pass", 0), done.stderr
 
 
+def test_what_an_earlier_run_showed_is_gone(tmp_path):
+    artifact, repro = write_artifact(tmp_path / "linear"), tmp_path / "repro" / "linear.cpu"
+    (repro / "y").mkdir(parents=True)
+    job = replace(linear_job(), latency=LatencySpec(budget_seconds=0.05))
+    verify(VerifyRequest(artifact=str(artifact.folder), target=CPU, job=job, repro=str(repro)), lambda stage: None)
+    assert not repro.exists()
+
+
 def test_weights_outside_the_folder_never_reach_the_twin(tmp_path):
     """They are the right ones, so that a twin that read them would pass."""
     artifact = write_artifact(tmp_path / "artifact", external=True)
