@@ -112,16 +112,12 @@ def judge(
     feeds = {case.index: tensors.read_values(artifact.case_folder(case.index), "input") for case in cases}
     case = min(cases, key=lambda one: sum(getattr(value, "size", 0) for value in feeds[one.index].values()))
     names = {item.name for item in model.graph.output}
-    outputs = list(
-        dict.fromkeys(name for name in (one.partition("[")[0] for one in failing[case.name]) if name in names)
-    )
+    outputs = list(dict.fromkeys(name for name in failing[case.name] if name in names))
     try:
         if not outputs or _fails_on_cpu(artifact, comparisons, case, feeds[case.index], spec, providers, outputs):
             return []
         located = _locate(artifact, model, feeds[case.index], spec, providers, outputs)
-    except (
-        Exception
-    ):  # ONNX Runtime's errors have no common base: parity has said what fails, and this explains no more
+    except Exception:  # ONNX Runtime's errors have no common base: parity has said what fails, this explains no more
         return []
     flow = Dataflow(model)
     diagnosis = Diagnosis(outputs=outputs, case=case.name, rung="provider", located=located)
