@@ -21,7 +21,6 @@ from onnx_ci.records.result import Finding, finding, worst
 
 _AGREES = 1e-3
 """relL2 below which a file is taken to compute the same function at a size; parity judges the rest."""
-_MOST_PROBES = 3
 
 
 class File:
@@ -83,19 +82,20 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     said = f"the export assumes {item.text}{seen_at}, and the file does not check it"
     data = {"condition": item.text, "excluded": item.excluded[:10]}
     subject_name = ", ".join(item.dims)
-    if told and all(one.startswith(REFUSED) for one in told):
-        if undeclared:
-            return finding(
-                "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: a limit of the module's own",
-                data=data, **at,
-            )  # fmt: skip
+    refused = [one for one in told if one.startswith(REFUSED)]
+    wrong = [one for one in told if not one.startswith((REFUSED, AGREED))]
+    if undeclared and refused == told and told:
+        return finding(
+            "contract.guard", "pass", subject_name, f"{said}; {told[0]} too: a limit of the module's own",
+            data=data, **at,
+        )  # fmt: skip
+    if refused and not undeclared and not wrong:
         return finding(
             "contract.declared-size", "fail", subject_name,
-            f"{said}; inside the declared range {told[0]}",
+            f"{said}; inside the declared range {refused[0]}",
             hint=f"Declare sizes that the module can serve (min, max, multiple_of) under {subject.where}.dims.",
             data=data, **at,
         )  # fmt: skip
-    wrong = [one for one in told if not one.startswith((REFUSED, AGREED))]
     if wrong or not told:
         return finding(
             "contract.guard", "fail" if wrong or not undeclared else "warn", subject_name,
@@ -114,9 +114,10 @@ def _declared(subject: Subject, name: str) -> bool:
 
 
 def _nearest(item: Restriction) -> list[dict[str, int]]:
-    """A few excluded sizes: the nearest to the example, and the farthest."""
-    picked = [item.excluded[0], item.excluded[len(item.excluded) // 2], item.excluded[-1]]
-    return [sizes for at, sizes in enumerate(picked) if sizes not in picked[:at]][:_MOST_PROBES]
+    """A few excluded sizes: the nearest to the example, which differ by a step, one between, and the farthest."""
+    middle = len(item.excluded) // 2
+    picked = [*item.excluded[:3], item.excluded[middle], *item.excluded[-2:]]
+    return [sizes for at, sizes in enumerate(picked) if sizes not in picked[:at]]
 
 
 def _probe(
