@@ -66,12 +66,30 @@ def call(module: torch.nn.Module, call: Call) -> Outputs:
     Every leaf of the output is a value, in the exporter's order, except None, which the exporter leaves out too.
     """
     try:
-        args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, (call.args, call.kwargs))
-        with torch.no_grad():
-            given = module(*args, **kwargs)
+        return _called(module, call)
     except (Exception, SystemExit) as error:
-        return Outputs([], [], f"{type(error).__name__}: {error}")
-    return collect(given)
+        failed = error
+    if _of_the_tracer(failed):
+        # torch.cond and while_loop are traced as they run; a call under a watch of ours that does not know them leaves
+        # the tracer in a state in which every later one fails as well. It says nothing of the module.
+        torch.compiler.reset()
+        try:
+            return _called(module, call)
+        except (Exception, SystemExit) as error:
+            failed = error
+            torch.compiler.reset()
+    return Outputs([], [], f"{type(failed).__name__}: {failed}")
+
+
+def _called(module: torch.nn.Module, call: Call) -> Outputs:
+    args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, (call.args, call.kwargs))
+    with torch.no_grad():
+        return collect(module(*args, **kwargs))
+
+
+def _of_the_tracer(error: BaseException) -> bool:
+    """Whether a control-flow operator could not be traced, which is no answer of the module's."""
+    return type(error).__module__.startswith("torch._dynamo") or "HigherOrderOperator" in str(error)
 
 
 def collect(given: Any) -> Outputs:

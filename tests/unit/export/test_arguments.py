@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.export import arguments
@@ -173,3 +174,31 @@ def test_a_dataclass_that_nobody_registered_can_be_exported_after_it_was_seen():
         warnings.simplefilter("ignore")  # torch's own deprecations while it traces
         program = torch.export.export(Uses(), call.args)
     assert len(program.graph_signature.user_inputs) == 1
+
+
+class _Watch(TorchDispatchMode):
+    """Knows nothing of control flow, as most watches."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+class Choosing(torch.nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+class Counting(torch.nn.Module):
+    def forward(self, x):
+        until = lambda at, x: at < 3  # noqa: E731 - as the operator takes it
+        return torch.while_loop(until, lambda at, x: (at + 1, x * 2), (torch.tensor(0), x))[1]
+
+
+@pytest.mark.parametrize(("module", "expected"), [(Choosing(), 2.0), (Counting(), 8.0)])
+def test_control_flow_that_failed_under_a_watch_runs_afterwards(module, expected):
+    given = Call((torch.ones(3),), {})
+    with _Watch():
+        assert arguments.call(module, given).error
+    after = arguments.call(module, given)
+    assert not after.error
+    assert after.values[0].tolist() == [expected] * 3
