@@ -21,14 +21,12 @@ from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.numerics.ties import ScorePair
 from onnx_ci.numerics.words import at_text, sci
 from onnx_ci.records.base import record
-from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 
 _MOST_ITEMS = 1000  # one of more items may carry so much of a small error that its own limit breaks
 _JUMP = 10.0
 _LEAST_JUMP = 1e-6  # below, an error ten times that of its inputs is still a few units in the last place
 _LAYERS = {"parity.shape": "another shape", "parity.dtype": "another dtype", "parity.nonfinite": "NaN or infinity"}
-_CASE = Case(index=0, name="", origin="example", why="")
 
 
 @record

@@ -1,4 +1,4 @@
-"""Workflow commands: annotations at file and line, and logs printed so that they can give no command."""
+"""Workflow commands: annotations at file and line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from onnx_ci.records.report import Report
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label
-from onnx_ci.report.escape import clean, command_data, command_property, line, path
+from onnx_ci.report.escape import command_data, command_property, line, path
 from onnx_ci.report.merge import why_missing
 from onnx_ci.report.rows import findings, legs_of
 
@@ -113,14 +113,3 @@ def commands(found: Sequence[Annotation], *, where: str) -> list[str]:
             ours.append(Annotation(level=level, title="onnx-ci", message=f"and {more} more: see {where}"))
         written += [one.command() for one in ours]
     return written
-
-
-def quoted_log(text: str, *, token: str) -> str:
-    """Somebody else's output, in which the runner obeys nothing.
-
-    Args:
-        text: As it was printed.
-        token: Random, and unknown to whoever wrote the text: `secrets.token_hex(16)`.
-    """
-    body = clean(text, lines=True, limit=1 << 20).replace(token, "")
-    return f"::stop-commands::{token}\n{body}\n::{token}::\n"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from onnx_ci.records.contract import Contract, DimContract, TensorContract
 
-_ABSENT = object()
-
 
 def validate(contract: Contract | Path | str, inputs: Mapping[str, object], *, check_values: bool = False) -> None:
     """Checks the inputs of one call.

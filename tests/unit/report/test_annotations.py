@@ -3,7 +3,7 @@ import re
 from tests.fakes.results import finding, result
 
 from onnx_ci.records.report import Leg, Plan
-from onnx_ci.report.annotations import collect, commands, quoted_log
+from onnx_ci.report.annotations import collect, commands
 from onnx_ci.report.merge import merge
 
 
@@ -94,8 +94,3 @@ def test_nothing_from_outside_starts_another_command_or_property():
     properties = found[0].split("::")[1]
     assert properties.startswith("error file=a%2Cline=9%3Ab.py,line=3,title=")
     assert "%250A" in found[0]
-
-
-def test_a_log_can_not_switch_commands_on_again():
-    text = quoted_log("::error::x\n::secret::\r\nlast\x1b[31m", token="secret")
-    assert text == "::stop-commands::secret\n::error::x\n::::\nlast\n::secret::\n"
