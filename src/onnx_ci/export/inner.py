@@ -181,7 +181,9 @@ def _as_given(value: np.ndarray[Any, Any], node: torch.fx.Node) -> Any:
         return int(value.reshape(-1)[0])
     wide = value.astype(np.float64) if float_dtype(value.dtype) is not None else value
     tensor = torch.from_numpy(np.ascontiguousarray(wide))
-    return torch.view_as_complex(tensor) if isinstance(meta, torch.Tensor) and meta.is_complex() else tensor
+    if not isinstance(meta, torch.Tensor):
+        return tensor
+    return (torch.view_as_complex(tensor) if meta.is_complex() else tensor).to(meta.device)
 
 
 def _floating_dtype(given: Sequence[Any]) -> torch.dtype:

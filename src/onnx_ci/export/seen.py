@@ -102,7 +102,7 @@ class Seen:
         def change(path: str, leaf: Any) -> Any:
             if path not in paths or not isinstance(leaf, torch.Tensor):
                 return leaf
-            value = casefiles.to_tensor(read[paths[path]], where=path)
+            value = casefiles.to_tensor(read[paths[path]], where=path).to(leaf.device)
             return torch.view_as_complex(value) if leaf.is_complex() else value
 
         return arguments.rebuild(self.subject.example, change)

@@ -20,6 +20,7 @@ from onnx_ci.export import arrays, check, evaluate, graph, save, translation
 from onnx_ci.export.diverge import How, Rounded, diverge, in_float64
 from onnx_ci.export.inner import NotReplayed, Replay
 from onnx_ci.export.options import Options
+from onnx_ci.export.seen import Seen
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.twin import Twin
@@ -121,6 +122,13 @@ def shown(shipped, found):
 def test_nothing_is_found_where_all_is_well(blocks):
     assert blocks.judged() == []
     assert not blocks.repros.exists()
+
+
+def test_the_inputs_of_a_case_lie_where_the_module_does(blocks):
+    evaluated = evaluate.evaluate(blocks.subject, blocks.graph, blocks.cases, blocks.folder)
+    elsewhere = {"x": blocks.subject.example["x"].to("meta")}
+    seen = Seen(replace(blocks.subject, example=elsewhere), blocks.graph, blocks.folder, blocks.subject.spec.parity)
+    assert seen.inputs(evaluated.cases[0])["x"].device.type == "meta"
 
 
 def test_the_node_that_was_changed_is_named_once_with_its_module_and_line(tmp_path):
