@@ -44,6 +44,13 @@ class Pooled(nn.Module):
         return nn.functional.adaptive_avg_pool1d(x, 4)
 
 
+class Unsized(torch.Tensor):
+    """A tensor of somebody's own, which tells no strides."""
+
+    def stride(self, *_):
+        raise RuntimeError("it has none")
+
+
 class Ordered(nn.Module):
     """Writes in place between two reads."""
 
@@ -123,6 +130,12 @@ def test_the_order_of_writes_counts():
 def test_names_of_the_edges_count():
     program = torch.export.export(Scaled(), (torch.ones(2, 2),))
     assert canonical.captured(program, ["x"]) != canonical.captured(program, ["y"])
+
+
+def test_what_can_not_be_read_has_no_digest():
+    program = torch.export.export(Scaled(), (torch.ones(2, 2),))
+    program.graph_module.graph.find_nodes(op="placeholder")[0].meta["val"] = Unsized()
+    assert canonical.captured(program, []) == ""
 
 
 def test_a_torch_without_these_names_shows_nothing(monkeypatch):
