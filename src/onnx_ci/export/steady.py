@@ -68,7 +68,8 @@ def _holds(value: Any, moved: Any, usual: Any) -> bool:
         return type(value) is type(moved)
     if value.shape != moved.shape or not (value.dtype.is_floating_point or value.dtype.is_complex):
         return value.shape == moved.shape and torch.equal(value, moved)
-    if not torch.equal(torch.isfinite(value), torch.isfinite(moved)):
+    here, there = (torch.where(torch.isfinite(one), 0, one) for one in (value, moved))
+    if not torch.allclose(here, there, rtol=0, atol=0, equal_nan=True):
         return False
     limit = _MOST * max(_largest([value, usual]), 1e-30)
     return _largest([value - moved]) <= limit

@@ -177,6 +177,8 @@ def test_what_hangs_on_the_last_digits_of_ties_is_doubted():
     assert "changes PyTorch's own answer" in doubt(lambda x: x > 0.5, value)
     assert "changes PyTorch's own answer" in doubt(lambda x: torch.nn.functional.layer_norm(x, (4,)), value)
     assert "changes PyTorch's own answer" in doubt(lambda x: x[x > 0.5], value)
+    assert "changes PyTorch's own answer" in doubt(lambda x: torch.where(x > 0.5, torch.inf, -torch.inf), value)
+    assert doubt(lambda x: torch.where(x > 0.4, torch.inf, torch.nan), value) == ""
 
 
 def test_multiples_are_judged_though_floors_jump_there():
