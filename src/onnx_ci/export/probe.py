@@ -17,6 +17,7 @@ from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
+from onnx_ci.numerics.layers import nonfinite_fault
 from onnx_ci.records.result import Finding, finding, worst
 
 _AGREES = 1e-3
@@ -154,12 +155,17 @@ def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str, 
 
 
 def _differs(expected: Value, actual: Value, agrees: float) -> str:
+    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        return next((said for one in zip(expected, actual, strict=True) if (said := _differs(*one, agrees))), "")
     if not isinstance(expected, np.ndarray) or not isinstance(actual, np.ndarray):
-        return ""
+        return "" if expected is None and actual is None else "answers with another structure than PyTorch"
     if expected.shape != actual.shape:
         return f"answers with shape {list(actual.shape)}, and PyTorch with {list(expected.shape)}"
     if expected.dtype.kind in "biuO":
         same = bool((expected == actual).all())
         return "" if same else "answers otherwise than PyTorch"
+    unlike = nonfinite_fault(expected, actual, None)  # which relL2 leaves out
+    if unlike is not None:
+        return f"has NaN or infinity at other places than PyTorch, {unlike.text}"
     error = relative_error(np.asarray(actual), np.asarray(expected))
     return "" if error <= agrees else f"is off by relL2 {error:.2g}"
