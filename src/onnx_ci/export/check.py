@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnx_ci.divergence import tell
 from onnx_ci.export import function
 from onnx_ci.export.fault import Fault
 from onnx_ci.export.seen import Seen
@@ -16,7 +17,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.translation import Wrong
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import TargetSpec
-from onnx_ci.records.result import Finding
+from onnx_ci.records.result import Finding, finding
 
 _MOST_CASES = 3
 
@@ -47,7 +48,21 @@ def judge(
         fresh = [name for name in outputs if name not in told]
         if fresh:
             told.update(fresh)
-            one = Fault(seen, case, fresh).told(targets, repros)
+            one = _told(seen, case, fresh, targets, repros)
             found += [one] if one is not None else []
     named = {name for one in found if one.status != "pass" and "node" in one.data for name in one.data["outputs"]}
     return [*found, *function.named(seen, wrong, named)]
+
+
+def _told(
+    seen: Seen, case: Case, outputs: Sequence[str], targets: Sequence[TargetSpec], repros: Path | None
+) -> Finding | None:
+    """Where it begins; what goes wrong in looking for it costs neither the file nor what else was found."""
+    try:
+        return Fault(seen, case, outputs).told(targets, repros)
+    except OSError:
+        raise
+    except Exception as error:  # of torch, onnx or numpy, on a graph that is wrong somewhere
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        message = f"where {', '.join(outputs)} goes wrong in case '{case.name}' could not be told: {said}"
+        return finding(tell.RULE, "skip", outputs[0], message, data={"case": case.name, "outputs": list(outputs)})

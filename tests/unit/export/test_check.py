@@ -184,6 +184,21 @@ def test_a_branch_of_the_example_is_the_captures_fault(tmp_path):
     assert "capture is at fault" in found.message
 
 
+class Unwritable:
+    """A place for folders that can't be named."""
+
+    def __truediv__(self, name):
+        raise ValueError(f"no folder can have the name {name}")
+
+
+def test_what_goes_wrong_in_looking_costs_no_export(tmp_path):
+    shipped = Shipped(tmp_path, nn.AvgPool2d(3, stride=2, divisor_override=4))
+    shipped.repros = Unwritable()
+    (found,) = [one for one in shipped.judged() if one.status == "skip"]
+    assert (found.rule, found.data["case"]) == ("parity.divergence", "example")
+    assert "could not be told: ValueError: no folder can have the name" in found.message
+
+
 def test_without_a_target_on_the_cpu_it_is_a_warning(tmp_path):
     shipped = Shipped(tmp_path, nn.AvgPool2d(3, stride=2, divisor_override=4))
     (found,) = shipped.judged([TargetSpec(name="gpu", provider="CUDAExecutionProvider")])
