@@ -180,6 +180,12 @@ def node_stack() -> str:
     return str(meta.get("stack_trace") or "")
 
 
+def is_torchscript_node(value: object) -> bool:
+    """Whether it is a node of TorchScript's graph, which tells its source range and scope."""
+    kind = getattr(torch._C, "Node", None)
+    return kind is not None and isinstance(value, kind)
+
+
 def _shape_environments(program: torch.export.ExportedProgram) -> Iterator[Any]:
     for node in program.graph.nodes:
         value = node.meta.get("val")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from onnx_ci.export import causes, traced
+from onnx_ci.export import causes, private, traced
 from onnx_ci.export.causes import Known
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place, Places, chain
@@ -168,8 +168,8 @@ def _failing_node(error: BaseException) -> torch.fx.Node | None:
 def _failing_traced(error: BaseException) -> tuple[str, str] | None:
     """The stack (innermost frame first) and the scope of the TorchScript node that the older exporter was at."""
     for names in _frames(error):
-        node = names.get("node")
-        if isinstance(node, torch._C.Node):
+        node: Any = names.get("node")
+        if private.is_torchscript_node(node):
             return str(node.sourceRange()), str(node.scopeName())
     return None
 
