@@ -70,7 +70,9 @@ def gather(
     held = [case for case in made if all(item.allows(case.dims) for item in graph.restrictions)]
     rows = batch.plan(subject, graph, base, limits, make, fits)
     values = special.special_cases(subject.declared, base, user, cases.generator(subject.spec.name, "special"))
-    return Gathered([*held, *rows.cases, *values], [told], notes, rows)
+    most = special.most_of(flops)
+    notes += [f"{one.name} is left out: a call takes {flops:.2g} floating-point operations" for one in values[most:]]
+    return Gathered([*held, *rows.cases, *values[:most]], [told], notes, rows)
 
 
 def _rounded(

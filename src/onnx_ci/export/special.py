@@ -17,11 +17,14 @@ import numpy as np
 import torch
 
 from onnx_ci.export import arguments, values
+from onnx_ci.export.sizes import FREE_FLOPS
 from onnx_ci.export.types import Declared, DeclaredInput, NamedInputs, RunCase
 from onnx_ci.export.values import Array, Seen
 
 MOST_CASES = 12
 """Of one model: those that are judged in full come first."""
+_LEAST_CASES = 3
+"""Of a model that takes its time."""
 _NONFINITE = (("nan", "nan"), ("inf", "inf"), ("minus-inf", "-inf"))
 _HIDDEN = "values are declared one by one, and nobody said that an item is masked wholly"
 _STEPS = (0.5, 0.1)
@@ -75,6 +78,14 @@ class _Kind:
     fill: Fill
     ties: bool = False
     hides: Literal["", "row", "all"] = ""
+
+
+def most_of(flops: float) -> int:
+    """How many of them a model can afford whose example takes so many floating-point operations; 0 stands for unknown.
+
+    Each is one more call in both dtypes, and on every target.
+    """
+    return MOST_CASES if not flops else max(_LEAST_CASES, min(MOST_CASES, int(MOST_CASES * FREE_FLOPS / flops)))
 
 
 def special_cases(

@@ -154,6 +154,11 @@ def test_no_case_is_the_example_or_another_again():
     ]
 
 
+@pytest.mark.parametrize(("flops", "most"), [(0.0, 12), (6e10, 12), (1.2e11, 6), (1e15, 3)])
+def test_a_large_model_has_fewer(flops, most):
+    assert special.most_of(flops) == most
+
+
 def doubt(function, value, *, tied=True, nodes=()):
     subject = subject_of(Does(function), ["batch", 4], {"batch": (1, 4)}, {"batch": 2})
     case = RunCase("special-ties", "special", "", {"x": value}, tied=frozenset({"x"} if tied else ()))
