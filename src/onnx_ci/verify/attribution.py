@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -67,7 +68,7 @@ def told(found: Mapping[str, Any]) -> str:
 
 
 def line_of(found: Mapping[str, Any]) -> dict[str, Any]:
-    """File and line of the hottest node of a kind that there is more of now; empty where no line is known."""
+    """File and line of the hottest node, best of a kind that there is more of now; empty where no line is known."""
     grown = {one["op"] for one in found["operators"] if one["head"] > one["base"]}
     for one in [*(node for node in found["hottest"] if node["op"] in grown), *found["hottest"]]:
         if one.get("file"):
@@ -76,11 +77,15 @@ def line_of(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(one: NodeCost, origins: Mapping[str, Origin]) -> dict[str, Any]:
-    # A fused node's name holds that of a node it was made of.
-    known = max((name for name in origins if name and name in one.name), key=len, default="")
+    # A fused node's name holds that of a node it was made of; node_add_1 is not one that was made of node_add.
+    known = max((name for name in origins if _holds(one.name, name)), key=len, default="")
     origin = origins.get(known)
     where = {"file": origin.file, "line": origin.line} if origin and origin.file else {}
     return {"node": one.name, "op": one.op, "us": round(one.microseconds, 1), **where}
+
+
+def _holds(whole: str, name: str) -> bool:
+    return bool(name) and name in whole and re.search(rf"{re.escape(name)}(?!_?\d)", whole) is not None
 
 
 def _by_operator(nodes: Sequence[NodeCost]) -> dict[str, tuple[int, float]]:
