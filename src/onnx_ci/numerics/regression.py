@@ -122,7 +122,8 @@ def judge(samples: Samples, max_regression: float, threads: int, seed: int = 0) 
         verdict: Verdict = "slower"
     else:
         verdict = "not slower" if ratio.high <= allowed else "inconclusive"
-    needed = _seconds_needed(ratio, allowed, samples.seconds) if verdict == "inconclusive" else None
+    blurred = ratio.low > allowed  # by the machine itself, which no time mends
+    needed = _seconds_needed(ratio, allowed, samples.seconds) if verdict == "inconclusive" and not blurred else None
     return Comparison(
         verdict=verdict,
         ratio=ratio,

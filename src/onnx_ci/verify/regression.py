@@ -221,6 +221,8 @@ def _hint(whole: Comparison, spec: LatencySpec) -> str:
         return "Look at the operators that take longer; raise latency.max_regression if the time is well spent."
     if whole.verdict == "not slower":
         return ""
+    if whole.ratio.low > whole.allowed:
+        return "Two sessions of the base differ by as much on this machine: repeat it on a quieter one."
     if whole.seconds_needed is None:
         return "It lies so near to what is allowed that no budget would settle it."
     return (

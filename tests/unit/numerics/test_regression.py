@@ -92,6 +92,7 @@ class TestJudge:
         found = judge(_samples(head=[13.0] * 40, base=even, again=[ms / 1.5 for ms in even]), 1.1, 1)
         assert (found.allowed, found.limit) == (1.1, pytest.approx(1.5, rel=0.02))
         assert found.verdict == "inconclusive"
+        assert found.seconds_needed is None  # more time shows the same
 
     def test_and_it_counts_in_both_directions(self) -> None:
         even = [10.0] * 40

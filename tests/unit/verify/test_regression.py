@@ -10,7 +10,9 @@ import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.numerics.regression import Samples
 from onnx_ci.numerics.regression import compare as compare_runs
+from onnx_ci.numerics.regression import judge as judge_samples
 from onnx_ci.records.messages import VerifyRequest
 from onnx_ci.records.model import DimSpec, InputSpec, JobSpec, LatencySpec
 from onnx_ci.records.result import Finding, Result
@@ -108,6 +110,14 @@ def test_work_saved_is_not_slower(tmp_path: Path, paced) -> None:
     _, (found,) = compared(head, base.folder)
     assert (found.status, found.file) == ("pass", None)
     assert found.data["ratio"] < 1.0
+
+
+def test_a_machine_that_differs_from_itself_is_told_and_no_time_is_promised(tmp_path: Path, monkeypatch) -> None:
+    samples = Samples(head=[13.0] * 40, base=[10.0] * 40, again=[15.0] * 40, runs=1, warmup=1, seconds=2.0)
+    monkeypatch.setattr(regression.regression, "compare", lambda *runs, **more: judge_samples(samples, 1.1, 1))
+    _, (found,) = compared(written(tmp_path / "head", chain(2)), written(tmp_path / "base", chain(1)).folder)
+    assert (found.status, "inconclusive" in found.message) == ("warn", True)
+    assert "differ by as much on this machine" in found.hint
 
 
 def test_the_same_bytes_are_not_timed(tmp_path: Path) -> None:
@@ -210,6 +220,12 @@ class TestAttribution:
         assert why["overhead_us"] == {"head": 30.0, "base": 0.0}
         assert attribution.line_of(why) == {"file": "m.py", "line": 3}
         assert attribution.told(why) == "0 → 1 × Conv 0 → 0.05 ms, 0 → 1 × Transpose 0 → 0.03 ms"
+
+    @pytest.mark.parametrize(("node", "line"), [("node_add", 3), ("node_add/fused", 3), ("node_add_1", None)])
+    def test_a_line_is_that_of_a_node_it_was_made_of(self, node: str, line: int | None) -> None:
+        origins = {"node_add": Origin(node="node_add", op="Add", file="m.py", line=3)}
+        found = attribution.compare([NodeCost(node, "Add", "CPU", 1.0)], [], origins)
+        assert found["hottest"][0].get("line") == line
 
     def test_nothing_that_takes_longer_is_nothing_told(self) -> None:
         base = [NodeCost("a", "Conv", "CPU", 50.0)]
