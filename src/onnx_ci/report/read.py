@@ -86,16 +86,19 @@ def contracts(artifacts: Path) -> tuple[dict[str, Contract], list[str]]:
     """
     found: dict[str, Contract] = {}
     notes: list[str] = []
+    budget = MAX_TOTAL_BYTES
     folders = sorted(artifacts.iterdir())[:MAX_FILES] if _is_folder(artifacts) else []
     for folder in folders:
         path = folder / "contract.json"
         if not _is_folder(folder) or not path.exists():
             continue
         try:
-            read, _ = _record(path, Contract, contract.SCHEMA_VERSION, "contract", limit=MAX_FILE_BYTES)
+            limit = min(MAX_FILE_BYTES, budget)
+            read, size = _record(path, Contract, contract.SCHEMA_VERSION, "contract", limit=limit)
         except UnreadableError as error:
             notes.append(f"The base's {folder.name}/contract.json: {error}")
             continue
+        budget -= size
         found[result.label(read.model, read.variant)] = read
     return found, notes
 

@@ -139,6 +139,16 @@ def test_a_base_gives_contracts_by_the_contracts_own_name(tmp_path):
     assert "broken/contract.json" in notes[0]
 
 
+def test_no_more_of_a_base_is_read_than_of_results(tmp_path, monkeypatch):
+    text = codec.dumps(contract("a"))
+    for name in ("a", "b"):
+        write(tmp_path / name, "contract.json", text)
+    monkeypatch.setattr(read, "MAX_TOTAL_BYTES", len(text))
+    found, notes = read.contracts(tmp_path)
+    assert (list(found), len(notes)) == (["a"], 1)
+    assert notes[0].startswith("The base's b/contract.json: larger than")
+
+
 def test_a_base_that_is_not_there_is_a_note(tmp_path):
     found, notes = read.contracts(tmp_path / "none")
     assert (found, notes) == ({}, [])
