@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +17,7 @@ from onnx_ci.records.model import LockSpec, ModelSpec
 from onnx_ci.records.result import SCHEMA_VERSION, Finding, Result, finding, label
 from onnx_ci.worker.launch import Workers
 
+T = TypeVar("T")
 _RESULT = TypeAdapter(Result)
 _ENVIRONMENT = TypeAdapter(Environment)
 
@@ -36,14 +38,19 @@ class Leg:
         return f"{label(self.model.name, self.model.variant)}.{self.target}"
 
 
+def read(kind: TypeAdapter[T], event: Event) -> T | str:
+    """The answer that an event holds; what is wrong with it, in words, where it is none of this kind."""
+    try:
+        return kind.validate_python(event.payload)
+    except ValidationError as error:
+        return f"its answer can't be read: {_brief(error)}"
+
+
 def result_of(event: Event, leg: Leg, workers: Workers, log: Path, stages: list[str]) -> Result:
     """The worker's own result once it is checked, or one that says why there is none."""
     if event.kind == "result":
-        try:
-            result = _RESULT.validate_python(event.payload)
-        except ValidationError as error:
-            event = replace(event, kind="died", message=f"its result is not one: {_brief(error)}")
-        else:
+        result = read(_RESULT, event)
+        if not isinstance(result, str):
             return replace(
                 result,
                 model=leg.model.name,
@@ -52,6 +59,7 @@ def result_of(event: Event, leg: Leg, workers: Workers, log: Path, stages: list[
                 required=leg.required,
                 log=log.name,
             )
+        event = replace(event, kind="died", message=result)
     return Result(
         schema_version=SCHEMA_VERSION,
         model=leg.model.name,

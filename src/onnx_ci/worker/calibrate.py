@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config import calibration
@@ -16,6 +16,7 @@ from onnx_ci.records.calibration import SCHEMA_VERSION, Calibration, Calibration
 from onnx_ci.records.messages import Calibrated, CalibrateRequest, Event, Request
 from onnx_ci.records.model import Config, JobSpec, TargetSpec
 from onnx_ci.records.result import label
+from onnx_ci.worker import answers
 from onnx_ci.worker.files import write_text
 from onnx_ci.worker.launch import Workers
 
@@ -55,10 +56,7 @@ def _answer(event: Event) -> Calibrated | str:
     if event.kind != "result":
         fault = "a fault in onnx-ci" if event.internal else ""
         return ": ".join(filter(None, (fault, event.where, event.message))) or "the worker gave no result"
-    try:
-        return _CALIBRATED.validate_python(event.payload)
-    except ValidationError as error:
-        return f"its answer is not one: {error.errors()[0]['msg']}"
+    return answers.read(_CALIBRATED, event)
 
 
 def write(config: Config, legs: Sequence[Leg]) -> Path | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from onnx_ci.records import codec, strict
 from onnx_ci.records.messages import Deployed, DeployedRequest, Event, Request, VerifyRequest
 from onnx_ci.records.result import STAGES, Result, finding, worst
+from onnx_ci.worker import answers
 from onnx_ci.worker.launch import Workers
 
 _DEPLOYED = TypeAdapter(Deployed)
@@ -59,10 +60,10 @@ def _broke(stage: str, status: str, name: str) -> bool:
 
 def _told(event: Event, options: str) -> Deployed:
     if event.kind == "result":
-        try:
-            return _DEPLOYED.validate_python(event.payload)
-        except ValidationError as error:
-            why = f"its result is not one: {error.errors()[0]['msg']}"
+        answer = answers.read(_DEPLOYED, event)
+        if not isinstance(answer, str):
+            return answer
+        why = answer
     else:
         why = f"{event.where}: {event.message}" if event.where else event.message
     message = f"nothing is known of the file with {options}: {why}"

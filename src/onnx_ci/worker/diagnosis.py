@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from onnx_ci.records import codec
 from onnx_ci.records.messages import DiagnoseRequest, Diagnosis, Event, ExportRequest, Request
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, StageCost
+from onnx_ci.worker import answers
 from onnx_ci.worker.launch import Workers
 
 STAGE = "diagnosis"
@@ -103,10 +104,7 @@ def _answer(event: Event, stages: list[str]) -> Diagnosis | str:
     if event.kind != "result":
         during = f" during {stages[-1]}" if stages[-1] else ""
         return f"{event.where}: {event.message}" if event.where else f"{event.message}{during}"
-    try:
-        return _DIAGNOSIS.validate_python(event.payload)
-    except ValidationError as error:
-        return f"its answer is not one: {error.errors()[0]['msg']}"
+    return answers.read(_DIAGNOSIS, event)
 
 
 def _with_part(found: Finding, answer: Diagnosis | str, asker: _Asker) -> Finding:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.records import codec
 from onnx_ci.records.messages import Event, ExportRequest, Reexported, ReexportRequest, Request
 from onnx_ci.records.result import Finding, Result, StageCost, finding, worst
+from onnx_ci.worker import answers
 from onnx_ci.worker.launch import Workers
 
 STAGE = "second export"
@@ -86,10 +87,7 @@ def _digests(result: Result) -> dict[str, str]:
 def _told(event: Event) -> Reexported | str:
     if event.kind != "result":
         return f"{event.where}: {event.message}" if event.where else event.message
-    try:
-        return _REEXPORTED.validate_python(event.payload)
-    except ValidationError as error:
-        return f"its result is not one: {error.errors()[0]['msg']}"
+    return answers.read(_REEXPORTED, event)
 
 
 def _with(result: Result, found: Sequence[Finding], cost: StageCost | None = None) -> Result:
