@@ -45,6 +45,10 @@ from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import ExportRequest
 from onnx_ci.records.result import EXPORT_TARGET, SCHEMA_VERSION, Finding, Result, Timing, finding, worst
 
+_UNFIT = ("export.training-mode", "export.random", "contract.state")
+"""Rules that a module breaks whose answers are not to be compared with."""
+_OF_THE_EXPORTER = ("parity.translation", "parity.divergence")
+
 
 def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     """Exports one model, and says what was found on the way.
@@ -90,7 +94,8 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             hint="Is the disk full, or the folder read-only? Name another one with --out.",
         ) from error
     promised = layout.Artifact(target).contract()
-    return _result(request, environment, stages, located([*findings, *more]), digest, timings, promised)
+    found = located([*findings, *_without_reference(more, findings)])
+    return _result(request, environment, stages, found, digest, timings, promised)
 
 
 def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
@@ -222,6 +227,16 @@ class _Maker:
                 "strategy": how, "nodes": count, "weights": self._subject.weights, "program": self._graph.program,
             },
         )  # fmt: skip
+
+
+def _without_reference(more: Sequence[Finding], findings: Sequence[Finding]) -> list[Finding]:
+    """Where the module is no reference, what blames the exporter is left out: there is another thing to do first."""
+    unfit = next((one for one in findings if one.status == "fail" and one.rule in _UNFIT), None)
+    if unfit is None:
+        return list(more)
+    kept = [one for one in more if one.rule not in _OF_THE_EXPORTER]
+    why = f"not judged, since the module is no reference ({unfit.rule})"
+    return [*kept, *(finding(rule, "skip", "", why) for rule in _OF_THE_EXPORTER)]
 
 
 def _settled(findings: Sequence[Finding], later: Sequence[Finding]) -> list[Finding]:

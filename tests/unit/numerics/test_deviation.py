@@ -111,3 +111,13 @@ def test_nan_in_both_is_left_out_and_complex_numbers_are_two():
 
 def test_without_pytorchs_own_output_nothing_is_excused():
     assert one(R * (1 + 1e-6), R, None).own == math.inf
+
+
+def test_where_pytorch_itself_is_not_its_float64_form_the_file_is_held_against_pytorch():
+    row = np.arange(4)[:, None] == 1
+    masked = np.where(row, np.nan, T)
+    found = one(np.where(row, np.nan, R * (1 + 1e-6)), np.where(row, 0.0, R), masked.astype(np.float32))
+    assert found.fault == ""
+    assert found.error == pytest.approx(1e-6, rel=0.05)
+    assert one(R, np.where(row, 0.0, R), masked.astype(np.float32)).fault == ""  # it gives numbers, as float64 does
+    assert one(np.where(row, np.nan, R), np.where(row, 0.0, R), np.where(row, 0.0, T)).fault
