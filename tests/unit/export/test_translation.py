@@ -13,7 +13,7 @@ from torch.nn.utils import parametrizations
 
 from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact
-from onnx_ci.export import evaluate, graph, made, save, translation
+from onnx_ci.export import evaluate, graph, made, program, save, translation
 from onnx_ci.export.options import Options
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import CaseList
@@ -43,6 +43,18 @@ def positions(x):
     """A table of angles made in forward: the optimizer computes it in float32, and the angles are gone."""
     angles = torch.arange(900.0)[:, None] * torch.exp(torch.arange(4.0) * -2.1)
     return x + torch.sin(angles)
+
+
+class Uncopied:
+    """A graph that onnx_ir has no copy of."""
+
+    def clone(self):
+        raise ValueError("a value of an outer scope")
+
+
+@pytest.mark.parametrize("model", [Uncopied(), object()])
+def test_a_graph_that_can_not_be_copied_ships_without_one_beside_it(model):
+    assert program._copied(model) is None
 
 
 def judged(tmp_path, module, axes, dims, example, **options):
