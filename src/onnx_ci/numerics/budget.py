@@ -6,9 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from onnx_ci.numerics.dtypes import FloatDtype
+from onnx_ci.numerics.dtypes import FloatDtype, let_in
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.records.base import record
+from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Status
 
 _CAP = 4.0  # one ill-conditioned case must not loosen the others: what it adds to the pool is capped at 4 medians
@@ -52,6 +53,12 @@ class _Pool:
     error: float
     peak_error: float
     spread: float
+
+
+def judged_by(kind: FloatDtype, spec: ParitySpec, output: str) -> tuple[FloatDtype, float]:
+    """By which dtype's rounding an output is judged, and its budget: as many times larger as that rounding is."""
+    wide = let_in(kind, spec.rounding)
+    return wide, spec.budget_of(output) * wide.step / kind.step
 
 
 def limits(cases: Sequence[Measures], kind: FloatDtype, budget: float) -> list[Limits]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from onnx_ci.numerics import figures, ties
-from onnx_ci.numerics.budget import element_limit
+from onnx_ci.numerics.budget import element_limit, judged_by
 from onnx_ci.numerics.comparison import ExactFigures, Fault, OutputComparison
 from onnx_ci.numerics.dtypes import (
     Array,
@@ -17,7 +17,6 @@ from onnx_ci.numerics.dtypes import (
     dtype_name,
     finite,
     float_dtype,
-    let_in,
     place,
     real_parts,
     widen,
@@ -191,8 +190,7 @@ def _floats(
 ) -> OutputComparison:
     kind = float_dtype(want.dtype)
     assert kind is not None  # `_is_float` said so
-    own, kind = kind, let_in(kind, context.spec.rounding)
-    budget = context.spec.budget_of(item.base) * kind.step / own.step
+    kind, allowed = judged_by(kind, context.spec, item.base)
     left_out = chosen_by_flips(want, context.flips)
     why = "" if oracle is not None else context.no_oracle or _why_no_oracle(truth, want)
     want, got = real_parts(want), real_parts(got)
@@ -200,7 +198,7 @@ def _floats(
     if left_out is not None and left_out.shape != want.shape:
         left_out = np.repeat(left_out[..., None], 2, axis=-1)
     found = figures.measure(got, want, oracle, leave_out=left_out, unit=context.unit)
-    limit = element_limit(found, kind, budget)
+    limit = element_limit(found, kind, allowed)
     reference = want if oracle is None else oracle
     beyond = figures.elements_beyond(got, reference, limit, left_out) if not found.max_abs <= limit else 0.0
     manual = context.spec.outputs.get(item.base)

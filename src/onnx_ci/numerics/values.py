@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from onnx_ci.numerics import budget
 from onnx_ci.numerics.budget import Limits
 from onnx_ci.numerics.comparison import CaseComparison, ExactFigures, OutputComparison
-from onnx_ci.numerics.dtypes import FloatDtype, float_dtype_named, let_in
+from onnx_ci.numerics.dtypes import FloatDtype, float_dtype_named
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.numerics.rows import broken_row, exact_row, float_row
 from onnx_ci.numerics.words import at_text, case_text, counted, sci
@@ -131,8 +131,7 @@ def _judge_floats(
     assert kind is not None  # only float dtypes have measures
     if manual is not None and not expired:
         return _judge_manual(output, seen, manual)
-    own, kind = kind, let_in(kind, spec.rounding)
-    k = spec.budget_of(item.base) * kind.step / own.step
+    kind, k = budget.judged_by(kind, spec, item.base)
     measures = [floats for _, _, floats in seen]
     allowed = budget.limits(measures, kind, k) if pool is None else budget.special_limits(measures, pool, kind, k)
     ones = [_one(case, item, floats, limit) for (case, item, floats), limit in zip(seen, allowed, strict=True)]
