@@ -14,6 +14,8 @@ from onnx_ci.export import folding
 from onnx_ci.twin import Twin
 
 Array = npt.NDArray[Any]
+_TIMES = 8
+"""How many times a constant's elements those may be that it is looked for among: a billion weights hold any float32."""
 _FEW = 16
 """Elements that are looked at before two whole tensors are compared."""
 
@@ -34,17 +36,19 @@ class Own:
     def holds(self, constant: Array) -> bool:
         """Whether a constant is one of them, or its transpose, or made of nothing but their elements (reordered gates).
 
-        The elements of one number say nothing: any number is somewhere among millions.
+        The elements of one number say nothing: any number is somewhere among millions. Nor do those of half floats, of
+        which there are a few thousand in all.
         """
         same = self._by_size.get(constant.size, [])
         if any(_equal(constant, held) or _equal(constant, held.T) for held in same):
             return True
-        return constant.size > 1 and self._has_elements(constant.reshape(-1))
+        return constant.size > 1 and not _are_halves(constant) and self._has_elements(constant.reshape(-1))
 
     def _has_elements(self, wanted: Array) -> bool:
         """A few elements first: those of a folded constant are nowhere, and that is seen in one pass."""
         few = wanted[:: max(1, wanted.size // _FEW)]
-        held = [array for arrays in self._by_size.values() for array in arrays if array.size > 1]
+        sizes = [size for size in self._by_size if 1 < size <= _TIMES * wanted.size]
+        held = [array for size in sizes for array in self._by_size[size]]
         if not all(any(bool((array == value).any()) for array in held) for value in few[:2]):
             return False
         near = [array.reshape(-1) for array in held if bool(np.isin(few, array).any())]
@@ -89,6 +93,14 @@ def after(shipped: Twin, before: Twin, made: Sequence[str], module: torch.nn.Mod
 
     constants = ((name, values) for name, values in shipped.float_constants() if not kept(name, values))
     return names(constants, own, folded)
+
+
+def _are_halves(values: Array) -> bool:
+    """Whether float16 or bfloat16 holds them all."""
+    with np.errstate(over="ignore"):
+        narrow, single = values.astype(np.float16), values.astype(np.float32)
+    brief = (single == values) & (single.view(np.uint32) & 0xFFFF == 0)
+    return bool((narrow == values).all()) or bool(brief.all())
 
 
 def _whole(values: Array) -> bool:

@@ -55,6 +55,18 @@ def test_folded_scaled_and_python_numbers_were_made(held):
     assert told(held, weight * 1.01, changed, 0.1, [0.1, 0.2], 1 / np.sqrt(40)) == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_elements_that_any_large_model_has_say_nothing(dtype):
+    torch.manual_seed(0)
+    large = nn.Linear(700, 700).to(dtype)
+    folded = (torch.rand(40, 5) / 30).to(dtype).float().numpy()
+    assert np.isin(folded, large.weight.detach().float().numpy()).mean() > 0.9
+    assert told(large, folded[np.isin(folded, large.weight.detach().float().numpy())]) == ["0"]
+    single = nn.Linear(700, 700)
+    assert told(single, single.weight.detach().numpy()[0, :9]) == ["0"]
+    assert told(single, single.weight.detach().numpy()[:100]) == []
+
+
 def test_whole_numbers_were_not_rounded(held):
     assert told(held, 3.0, [0.0, -1.0], np.finfo(np.float32).min, -np.inf, np.zeros(0)) == []
 
