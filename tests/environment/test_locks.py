@@ -69,7 +69,7 @@ def test_all_that_source_tests_and_examples_import_is_locked():
     files = [file for folder in ("src", "tests", "fixtures", "benchmarks") for file in (ROOT / folder).rglob("*.py")]
     distributions = packages_distributions()
     locked = pins("dev.lock").keys() | declared(REQUIREMENTS / "torch.txt")
-    ours = {"onnx_ci", "tests"}
+    ours = {"onnx_ci", "tests", "benchmarks", *(file.stem for file in (ROOT / "benchmarks").glob("*.py"))}
     unknown = set()
     for file in files:
         for name in imported(ast.parse(file.read_text())) - sys.stdlib_module_names - ours:
