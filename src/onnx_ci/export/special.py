@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ MOST_CASES = 12
 _LEAST_CASES = 3
 """Of a model that takes its time."""
 _NONFINITE = (("nan", "nan"), ("inf", "inf"), ("minus-inf", "-inf"))
-_HIDDEN = "values are declared one by one, and nobody said that an item is masked wholly"
 _STEPS = (0.5, 0.1)
 """Of exact multiples: halves with the whole numbers, and tenths, which no float holds exactly."""
 
@@ -71,13 +70,13 @@ Fill = Callable[[_Input], Array | torch.Tensor | float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of special values, and whether it makes elements equal that need not be; or what a mask hides."""
+    """A kind of special values, and whether it makes elements equal that need not be; or hides a row."""
 
     name: str
     why: str
     fill: Fill
     ties: bool = False
-    hides: Literal["", "row", "all"] = ""
+    hides_row: bool = False
 
 
 def most_of(flops: float) -> int:
@@ -115,8 +114,9 @@ def special_cases(
             if not filled or any(_equal(leaves | filled, other) for other in before):
                 continue
             before.append(leaves | filled)
-            advisory = _HIDDEN if _hides_items(kind, among, filled) else ""
-            advisory = advisory if declared else f"no value range is declared for {', '.join(filled)}"
+            if kind.hides_row and not all(among[path].masks_queries for path in filled):
+                continue  # nothing would be left of an item, and no service sends that
+            advisory = "" if declared else f"no value range is declared for {', '.join(filled)}"
             made.append(
                 replace(
                     example,
@@ -136,20 +136,14 @@ def special_cases(
 
 def _filled(among: Mapping[str, _Input], kind: _Kind) -> dict[str, torch.Tensor]:
     """The inputs that have values of the kind; of rows that are masked, those of queries where there are any."""
-    if kind.hides == "row" and any(one.masks_queries for one in among.values()):
+    if kind.hides_row and any(one.masks_queries for one in among.values()):
         among = {path: one for path, one in among.items() if one.masks_queries}
     return {path: tensor for path, one in among.items() if (tensor := _tensor(one, kind.fill)) is not None}
 
 
-def _hides_items(kind: _Kind, among: Mapping[str, _Input], filled: Mapping[str, torch.Tensor]) -> bool:
-    """Whether nothing is left of an item, as no service sends it; a query among others may well see nothing."""
-    return kind.hides == "all" or (kind.hides == "row" and not all(among[path].masks_queries for path in filled))
-
-
 def _kinds(rng: np.random.Generator) -> list[_Kind]:
     return [
-        _Kind("masked-row", "a row that is masked wholly", _mask_row, hides="row"),
-        _Kind("masked", "all masked", lambda one: None if one.levels is None else one.levels[1], hides="all"),
+        _Kind("masked-row", "a query that sees nothing", _mask_row, hides_row=True),
         _Kind("unmasked", "nothing masked", lambda one: None if one.levels is None else one.levels[0]),
         *(_Kind(name, f"{value} in each item", functools.partial(_holding, value)) for name, value in _NONFINITE),
         _Kind("multiples", "exact multiples of a half and of a tenth", lambda one: _multiples(one, rng)),
