@@ -176,8 +176,8 @@ def _pool(cases: Sequence[Measures]) -> _Pool:
     errors = _capped([case.e_torch or 0.0 for case in cases])
     peaks = _capped([case.max_abs_torch / case.peak if case.peak else 0.0 for case in cases])
     squares = sum(e * e for e in errors)
-    fourths = sum(e**4 / max(case.spread, 1.0) for e, case in zip(errors, cases, strict=True))
-    return _Pool(error=_rms(errors), peak_error=_rms(peaks), spread=squares**2 / fourths if fourths else 0.0)
+    fourths = sum(e * e * e * e / max(case.spread, 1.0) for e, case in zip(errors, cases, strict=True))
+    return _Pool(error=_rms(errors), peak_error=_rms(peaks), spread=squares * squares / fourths if fourths else 0.0)
 
 
 def _capped(errors: list[float]) -> list[float]:

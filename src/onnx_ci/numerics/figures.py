@@ -181,7 +181,8 @@ def _figures(
         sums.torch_error >= _NO_DIGITS**2 * sums.norm or (expected.dtype == np.float64 and rms <= 1e-14 * unit)
     )
     absolute = sums.norm == 0.0 or (no_digits and rms <= floor * unit)
-    norm = sums.count * (unit / sums.scale) ** 2 if absolute else sums.norm
+    share = unit / sums.scale  # a float's power raises where its product is infinite
+    norm = sums.count * share * share if absolute else sums.norm
     at = max(sums.at, 0)
     here = [_element(array, at) if sums.count else 0.0 for array in (expected, actual, reference)]
     items, items_torch = _items(sums, norm, absolute)
@@ -191,7 +192,7 @@ def _figures(
         e_torch=_ratio(sums.torch_error, norm) if oracled else None,
         absolute=absolute,
         unit=unit,
-        spread=sums.torch_error**2 / sums.torch_fourth if sums.torch_fourth else 0.0,
+        spread=sums.torch_error * sums.torch_error / sums.torch_fourth if sums.torch_fourth else 0.0,
         peak=unit if absolute else sums.peak * sums.scale,
         max_abs=max(sums.max_abs, 0.0) * sums.scale,
         at=place(at, actual.shape) if sums.count else [],

@@ -208,5 +208,6 @@ def _seconds_needed(ratio: PairRatio, limit: float, seconds: float) -> float | N
     distance, half = abs(ratio.median - limit), (ratio.high - ratio.low) / 2
     if not distance > 0:
         return None
-    needed = seconds * max(half / distance, 1.0) ** 2 * 1.5
+    times = max(half / distance, 1.0)
+    needed = seconds * times * times * 1.5
     return needed if needed <= _WORTH_SAYING else None

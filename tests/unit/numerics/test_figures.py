@@ -261,3 +261,9 @@ def test_every_float_dtype_is_known_by_its_significand(name: str, bits: int) -> 
 @pytest.mark.parametrize("name", ["int64", "uint8", "bool", "string", "int4", "optional", "sequence(float32)"])
 def test_everything_else_is_exact(name: str) -> None:
     assert float_dtype_named(name) is None
+
+
+def test_what_vanishes_beside_the_inputs_does_not_overflow() -> None:
+    nothing = np.full(4, 1e-200)
+    found = measure(nothing, np.zeros(4), nothing, unit=1e9)
+    assert (found.absolute, found.e_runtime) == (True, 0.0)
