@@ -38,8 +38,15 @@ class Leg:
         return f"{label(self.model.name, self.model.variant)}.{self.target}"
 
 
+def said(event: Event) -> str:
+    """Why there is no answer, in words."""
+    return f"{event.where}: {event.message}" if event.where else event.message
+
+
 def read(kind: TypeAdapter[T], event: Event) -> T | str:
-    """The answer that an event holds; what is wrong with it, in words, where it is none of this kind."""
+    """The answer that an event holds; why there is none of this kind, in words, where there is none."""
+    if event.kind != "result":
+        return said(event)
     try:
         return kind.validate_python(event.payload)
     except ValidationError as error:
@@ -98,11 +105,10 @@ def _why_no_result(event: Event, leg: Leg, log: Path, stages: list[str]) -> Find
     if event.stage == "package":
         return finding("environment.missing", "error", event.where, event.message, hint=event.hint, data=data, **place)
     if event.stage == "machine":
-        message = f"{event.where}: {event.message}" if event.where else event.message
-        return finding("environment.worker", "error", "", f"{message}{where}", hint=event.hint, data=data, **place)
+        return finding("environment.worker", "error", "", f"{said(event)}{where}", hint=event.hint, data=data, **place)
     rule = "export.entrypoint" if leg.verb == "export" else "structure.unreadable"
     file, line = _split_place(event.where)
-    message = event.message if file or not event.where else f"{event.where}: {event.message}"
+    message = event.message if file else said(event)
     place = {"file": file, "line": line} if file else place
     return finding(rule, "error", "", message, hint=event.hint, data=data, **place)
 

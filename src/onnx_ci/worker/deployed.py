@@ -59,14 +59,10 @@ def _broke(stage: str, status: str, name: str) -> bool:
 
 
 def _told(event: Event, options: str) -> Deployed:
-    if event.kind == "result":
-        answer = answers.read(_DEPLOYED, event)
-        if not isinstance(answer, str):
-            return answer
-        why = answer
-    else:
-        why = f"{event.where}: {event.message}" if event.where else event.message
-    message = f"nothing is known of the file with {options}: {why}"
+    answer = answers.read(_DEPLOYED, event)
+    if not isinstance(answer, str):
+        return answer
+    message = f"nothing is known of the file with {options}: {answer}"
     unknown = finding("parity.deployed", "error", "", message, hint="The log has what it printed.")
     skipped = [
         finding(rule, "skip", "", "not judged, since the file was not run with the target's options")

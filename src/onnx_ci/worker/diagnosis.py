@@ -101,10 +101,9 @@ class _Asker:
 
 
 def _answer(event: Event, stages: list[str]) -> Diagnosis | str:
-    if event.kind != "result":
-        during = f" during {stages[-1]}" if stages[-1] else ""
-        return f"{event.where}: {event.message}" if event.where else f"{event.message}{during}"
-    return answers.read(_DIAGNOSIS, event)
+    answer = answers.read(_DIAGNOSIS, event)
+    during = f" during {stages[-1]}" if stages[-1] and event.kind != "result" and not event.where else ""
+    return f"{answer}{during}" if isinstance(answer, str) else answer
 
 
 def _with_part(found: Finding, answer: Diagnosis | str, asker: _Asker) -> Finding:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.records import codec
-from onnx_ci.records.messages import Event, ExportRequest, Reexported, ReexportRequest, Request
+from onnx_ci.records.messages import ExportRequest, Reexported, ReexportRequest, Request
 from onnx_ci.records.result import Finding, Result, StageCost, finding, worst
 from onnx_ci.worker import answers
 from onnx_ci.worker.launch import Workers
@@ -60,7 +60,7 @@ def second_export(
     start = clock()
     event = workers.perform(message, lambda _: None)
     seconds = clock() - start
-    told = _told(event)
+    told = answers.read(_REEXPORTED, event)
     if isinstance(told, Reexported):
         return _with(result, told.findings, replace(told.cost, seconds=round(seconds, 4)))
     said = f"nothing is known of an export at another example: {told}"
@@ -82,12 +82,6 @@ def _digests(result: Result) -> dict[str, str]:
     """What the first export says of the module's state and of the program that it captured."""
     data = next((one.data for one in result.findings if one.rule == "export.exported"), {})
     return {name: found for name in ("weights", "program") if isinstance(found := data.get(name), str)}
-
-
-def _told(event: Event) -> Reexported | str:
-    if event.kind != "result":
-        return f"{event.where}: {event.message}" if event.where else event.message
-    return answers.read(_REEXPORTED, event)
 
 
 def _with(result: Result, found: Sequence[Finding], cost: StageCost | None = None) -> Result:
