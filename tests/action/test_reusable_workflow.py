@@ -31,7 +31,8 @@ jobs:
       install-export: echo "the export is installed in $(basename "$PWD")"
       install-verify: echo "for $TARGET comes $PROVIDER"
 """
-CONFIG = CONSUMER.joinpath("onnx-ci.toml").read_text()
+# A comparison ends once it is settled; a busy machine needs more than the fifth of a second that the others do with.
+CONFIG = CONSUMER.joinpath("onnx-ci.toml").read_text().replace("budget_seconds = 0.2", "budget_seconds = 5")
 SMALL = '\n[models.small]\nentrypoint = "small.py"\n'
 ONCE = """
 import torch
@@ -155,9 +156,7 @@ def test_work_that_is_done_many_times_over_is_slower_than_the_bases(run):
         for found in one["findings"]
         if found["status"] == "fail"
     ]
-    # Two threads on a busy machine may leave it inconclusive; what must not be is another failure, or none.
-    assert broken
-    assert set(broken) <= {("small", target, "latency.regression", True) for target in ("cpu", "threads")}
+    assert broken == [("small", target, "latency.regression", True) for target in ("cpu", "threads")]
     assert "times the base's time" in run.fake.ours()[0]["body"]
 
 

@@ -173,7 +173,9 @@ def test_what_it_printed_is_kept(results, project):
 
 
 def test_one_that_hangs_is_stopped_with_its_children(project, workers):
+    began = time.monotonic()
     (hung,) = export(project, workers, model("hangs", time_limit=20.0))  # room to get there on a busy machine
+    assert time.monotonic() - began < 36  # as far beyond its limit as ever; the model would sleep for ten minutes
     assert "time_limit" in " ".join(found.message for found in hung.findings)
     assert not runs(int((project / "child.pid").read_text()))
 
