@@ -16,11 +16,11 @@ from benchmarks.mutation.exporting import export
 
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records.messages import VerifyRequest
-from onnx_ci.records.model import LatencySpec
+from onnx_ci.records.model import CPU, LatencySpec
 from onnx_ci.records.result import Finding
 from onnx_ci.verify import parity
 from onnx_ci.verify.job import verify
-from onnx_ci.verify.session import CPU, Session
+from onnx_ci.verify.session import Session
 
 INSTRUCTION_SETS: dict[str, dict[str, str]] = {
     "as it is": {},

@@ -16,7 +16,7 @@ from onnx_ci.config import select
 from onnx_ci.config.load import load
 from onnx_ci.errors import ExitCode, OnnxCiError, UsageError
 from onnx_ci.records.environment import Environment
-from onnx_ci.records.model import Config, JobSpec, ModelSpec, TargetSpec
+from onnx_ci.records.model import CPU, Config, JobSpec, ModelSpec, TargetSpec
 from onnx_ci.records.result import label, worst
 from onnx_ci.worker import calibrate as calibration
 from onnx_ci.worker import job, stale
@@ -218,7 +218,7 @@ def golden_check(
     return job.exit_code([_only_golden(outcome) for outcome in outcomes])
 
 
-_GOLDEN_TARGET = TargetSpec(name="cpu", provider="CPUExecutionProvider")
+_GOLDEN_TARGET = TargetSpec(name="cpu", provider=CPU)
 
 
 def _only_golden(outcome: job.Outcome) -> job.Outcome:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onnx_ci.records.model import TargetSpec
+from onnx_ci.runtime.placement import PlacedNode
 from onnx_ci.verify import placement
-from onnx_ci.verify.session import PlacedNode
 
 GPU = TargetSpec(name="gpu", provider="CUDAExecutionProvider")
 

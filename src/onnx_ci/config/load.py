@@ -13,6 +13,7 @@ from onnx_ci.config.problems import ConfigError, Problem
 from onnx_ci.config.source import Source, locate, read
 from onnx_ci.records.calibration import CalibrationFile
 from onnx_ci.records.model import (
+    CPU,
     Config,
     DimSpec,
     ExportSpec,
@@ -26,7 +27,7 @@ from onnx_ci.records.model import (
 )
 from onnx_ci.records.result import label
 
-_DEFAULT_TARGET = TargetSpec(name="cpu", provider="CPUExecutionProvider")
+_DEFAULT_TARGET = TargetSpec(name="cpu", provider=CPU)
 
 
 def load(path: Path | None, *, cwd: Path, today: Callable[[], datetime.date] = datetime.date.today) -> Config:

@@ -11,12 +11,12 @@ import onnx
 
 from onnx_ci.divergence.dataflow import Part
 from onnx_ci.numerics.dtypes import float_dtype, widen
+from onnx_ci.records.model import CPU
 
 FOLDER = "repro"
 MODEL = "submodel.onnx"
 VALUES = "values.npz"
 SCRIPT = "repro.py"
-_CPU = "CPUExecutionProvider"
 LARGEST = 64 << 20
 """Bytes of inputs and expected values: what is larger helps nobody to look at a node."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._@+-]+")
@@ -50,7 +50,7 @@ def plain(name: str) -> str:
     return _PLAIN.sub("_", name).strip(".") or "_"
 
 
-def write(folder: Path, part: Part, *, title: str, optimized: bool = False, provider: str = _CPU) -> str:
+def write(folder: Path, part: Part, *, title: str, optimized: bool = False, provider: str = CPU) -> str:
     """Writes the folder; gives why it was not, or "" when it was.
 
     Args:

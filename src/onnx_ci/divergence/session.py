@@ -15,8 +15,8 @@ import onnxruntime
 
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.divergence.dataflow import with_outputs
+from onnx_ci.records.model import CPU
 
-CPU = "CPUExecutionProvider"
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _APPLIED = re.compile(r"GraphTransformer (\S+?)(?:_CPUExecutionProvider)? modified: 1\b")
 _BY_RULES = re.compile(r"Level(\d)_RuleBasedTransformer")

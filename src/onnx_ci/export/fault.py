@@ -24,7 +24,7 @@ from onnx_ci.export.inner import NotReplayed, Replay
 from onnx_ci.export.seen import Seen
 from onnx_ci.numerics import divergence
 from onnx_ci.records.cases import Case
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import CPU, TargetSpec
 from onnx_ci.records.result import Finding, Status
 
 _SAME = 1e-7
@@ -61,7 +61,7 @@ class Fault:
             unseen=self._unseen,
             assumed=self._assumed() if rung == "capture" else None,
         )
-        promised = any(target.provider == session.CPU for target in targets)
+        promised = any(target.provider == CPU for target in targets)
         status: Status = "fail" if promised and rung != "runtime" else "warn"
         status = status if located is None or located.is_cause else "pass"
         made = tell.told(diagnosis, self._flow, self._seen.graph.source_map, status)

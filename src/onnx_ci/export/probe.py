@@ -18,6 +18,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.numerics.layers import nonfinite_fault
+from onnx_ci.records.model import CPU
 from onnx_ci.records.result import Finding, finding, worst
 
 _AGREES = 1e-3
@@ -34,7 +35,7 @@ class File:
         options.intra_op_num_threads = threads
         options.log_severity_level = 4  # what goes wrong is raised as well
         path = str((folder / layout.MODEL).resolve())
-        self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session: Any = onnxruntime.InferenceSession(path, options, providers=[CPU])
         self.inputs = [item.name for item in self._session.get_inputs()]
         self._names = [item.name for item in self._session.get_outputs()]
 

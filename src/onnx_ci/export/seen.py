@@ -11,7 +11,6 @@ import torch
 
 from onnx_ci.artifact import layout, machine, tensors
 from onnx_ci.artifact.tensors import Value
-from onnx_ci.divergence import session
 from onnx_ci.divergence.session import CpuSession
 from onnx_ci.export import arguments, casefiles
 from onnx_ci.export.subject import Graph, Subject
@@ -19,7 +18,7 @@ from onnx_ci.export.types import NamedInputs
 from onnx_ci.numerics import parity
 from onnx_ci.numerics.parity import CaseComparison
 from onnx_ci.records.cases import Case
-from onnx_ci.records.model import ParitySpec, TargetSpec
+from onnx_ci.records.model import CPU, ParitySpec, TargetSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,6 @@ class Seen:
 
 def _calibrated(spec: ParitySpec, targets: Sequence[TargetSpec]) -> ParitySpec:
     """With the widest calibration of a target on the CPU: whether it counts there, its own job tells."""
-    names = [target.name for target in targets if target.provider == session.CPU]
+    names = [target.name for target in targets if target.provider == CPU]
     known = [spec.calibrations[name] for name in names if name in spec.calibrations]
     return replace(spec, calibration=max(known, key=lambda one: max(one.observed.values(), default=0.0), default=None))

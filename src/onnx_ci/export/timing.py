@@ -14,9 +14,9 @@ from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics import latency
+from onnx_ci.records.model import CPU
 from onnx_ci.records.result import Timing
 
-_CPU = "CPUExecutionProvider"
 _SHARE = 0.2  # of the latency budget: the targets' own legs have the rest
 _LEAST_SECONDS = 0.2
 
@@ -49,7 +49,7 @@ def compare(subject: Subject, graph: Graph, example: RunCase, folder: Path, budg
                 runner=runner,
                 case=example.name,
                 dims=dict(example.dims),
-                provider=_CPU,
+                provider=CPU,
                 threads=1,
                 warmup=taken.warmup,
                 samples_ms=samples,

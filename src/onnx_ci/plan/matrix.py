@@ -9,7 +9,7 @@ from dataclasses import field
 from onnx_ci.config import select
 from onnx_ci.errors import UsageError
 from onnx_ci.records.base import record
-from onnx_ci.records.model import Config, ModelSpec, TargetSpec
+from onnx_ci.records.model import CPU, Config, ModelSpec, TargetSpec
 from onnx_ci.records.report import SCHEMA_VERSION, Leg, Plan
 from onnx_ci.records.result import EXPORT_TARGET, label
 
@@ -19,7 +19,6 @@ MATRIX_LIMIT = 256
 NOT_ON_FORKS = "not run on forks (self-hosted runner)"
 """Why a leg is off; shown in its row."""
 
-_CPU = "CPUExecutionProvider"
 _HOSTED = re.compile(r"(ubuntu|windows|macos)-(latest|slim|\d+(\.\d+)?)(-(arm|intel|large|xlarge|vs\d+-\w+))?")
 
 
@@ -157,5 +156,5 @@ def _entry(target: TargetSpec, shard: str, models: str) -> VerifyEntry:
         provider=target.provider,
         runs_on=target.runs_on,
         required=target.required,
-        gpu=target.provider != _CPU,
+        gpu=target.provider != CPU,
     )

@@ -8,6 +8,9 @@ from typing import Any, Literal
 from onnx_ci.records.base import record
 from onnx_ci.records.calibration import HIGHEST, Calibration
 
+CPU = "CPUExecutionProvider"
+"""The provider that every build of ONNX Runtime has."""
+
 
 @record
 class DimSpec:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onnx_ci.records.environment import Environment
+from onnx_ci.records.model import CPU
 from onnx_ci.records.report import Leg, Report
 from onnx_ci.records.result import (
     EXPORT_TARGET,
@@ -27,7 +28,6 @@ KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
 State = Literal["pass", "warn", "fail", "error", "skip", "missing"]
 ICONS: dict[State, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❓", "skip": "⏭️", "missing": "❓"}
 _AND = ", "
-_CPU = "CPUExecutionProvider"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,7 +240,7 @@ def _latency(result: Result, export: Result | None) -> Latency | None:
     if eager or result.target == EXPORT_TARGET or runtime is None:
         return _against_base(_pair(runtime, eager, paired=runtime is not None and eager is not None), result)
     elsewhere = None
-    if export and runtime.provider == _CPU and same_machine(result.environment, export.environment):
+    if export and runtime.provider == CPU and same_machine(result.environment, export.environment):
         elsewhere = _first(export.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
     return _against_base(_pair(runtime, elsewhere, paired=False), result)
 

@@ -13,13 +13,12 @@ from typing import Any
 from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.records.contract import Contract
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import CPU, TargetSpec
 from onnx_ci.runtime.options import configure, provider
+from onnx_ci.runtime.placement import elsewhere, recorded
 from onnx_ci.runtime.validator import Validator
 
-_CPU = "CPUExecutionProvider"
 WHOLE = "Copy the artifact's folder again, as a whole."
-_SHAPES_ALONE = {"Shape", "Size", "Constant"}
 _SHOWN = 5
 
 
@@ -91,7 +90,7 @@ def open_session(
     if not any_version:
         _check_version(contract, artifact)
     session = open_file(artifact, [provider(chosen)], _options(session_options, chosen))
-    if chosen.provider != _CPU and chosen.fallback == "forbid":
+    if chosen.provider != CPU and chosen.fallback == "forbid":
         _refuse_fallback(session, artifact, chosen)
     return ServingSession(session, Validator(contract, check_values=check_values), found)
 
@@ -194,15 +193,15 @@ def _options(given: Any, target: TargetSpec) -> Any:
 
 def _refuse_fallback(session: Any, artifact: Artifact, target: TargetSpec) -> None:
     """A node beside shape arithmetic that does not run on the provider that was named is a slower service."""
-    allowed = set(target.cpu_ops) | _SHAPES_ALONE
-    shapes = _shape_nodes(artifact)
-    strays = [
-        f"{op} {node.name}".strip()
-        for part in _placed(session, artifact)
-        if part.ep_name != target.provider
-        for node in part.get_nodes()
-        if (op := _operator(node)) not in allowed and node.name not in shapes
-    ]
+    nodes = recorded(session)
+    if nodes is None:
+        raise SessionRefusedError(
+            "this ONNX Runtime does not tell where each node runs, so a fallback would go unseen",
+            where=str(artifact.folder),
+            hint='Install a newer one, or set fallback = "allow" for the target.',
+        )
+    apart = elsewhere(nodes, target, _shape_nodes(artifact))
+    strays = [f"{node.op} {node.name}".strip() for node in apart if node.op not in target.cpu_ops]
     if strays:
         listed = ", ".join(strays[:_SHOWN]) + (f" and {len(strays) - _SHOWN} more" if len(strays) > _SHOWN else "")
         raise SessionRefusedError(
@@ -210,23 +209,6 @@ def _refuse_fallback(session: Any, artifact: Artifact, target: TargetSpec) -> No
             where=str(artifact.folder),
             hint='List them under cpu_ops of the target if the CPU is right for them, or set fallback = "allow".',
         )
-
-
-def _operator(node: Any) -> str:
-    """As the stage provider calls it, and cpu_ops lists it: with its domain where that is not ai.onnx."""
-    return f"{node.domain}:{node.op_type}" if node.domain else str(node.op_type)
-
-
-def _placed(session: Any, artifact: Artifact) -> Sequence[Any]:
-    read = getattr(session, "get_provider_graph_assignment_info", None)
-    if read is None:
-        raise SessionRefusedError(
-            "this ONNX Runtime does not tell where each node runs, so a fallback would go unseen",
-            where=str(artifact.folder),
-            hint='Install a newer one, or set fallback = "allow" for the target.',
-        )
-    placed: Sequence[Any] = read()
-    return placed
 
 
 def _shape_nodes(artifact: Artifact) -> set[str]:

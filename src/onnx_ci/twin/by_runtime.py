@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from onnx_ci.records.model import CPU
 from onnx_ci.twin.single import one_node, signature
 from onnx_ci.twin.values import Value
 
@@ -49,7 +50,7 @@ def _session(node: onnx.NodeProto, version: int, inputs: Sequence[Value]) -> Any
     options.log_severity_level = 4
     try:
         raw = one_node(node, version, inputs).SerializeToString()
-        return onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(raw, options, providers=[CPU])
     except Exception:  # no kernel, no such version, a schema that refuses double: each has an error of its own
         return None
 

@@ -17,6 +17,7 @@ from onnx_ci.records.cases import CaseList
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import VerifyRequest
+from onnx_ci.records.model import CPU
 from onnx_ci.records.result import SCHEMA_VERSION, STAGES, Result, finding, worst
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import (
@@ -37,12 +38,7 @@ from onnx_ci.verify import (
     validated,
 )
 from onnx_ci.verify.leg import Leg, judge_latency, judge_provider
-from onnx_ci.verify.session import (
-    CPU,
-    RuntimeFault,
-    available_providers,
-    known_providers,
-)
+from onnx_ci.verify.session import RuntimeFault, available_providers, known_providers
 from onnx_ci.verify.stages import Stages
 
 Versioned = TypeVar("Versioned", Contract, CaseList, SourceMap)

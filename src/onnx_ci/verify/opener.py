@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx_ci.artifact.layout import Artifact
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import CPU, TargetSpec
 from onnx_ci.verify.scores import InnerScores
-from onnx_ci.verify.session import CPU, Level, Session, open_session
+from onnx_ci.verify.session import Level, Session, open_session
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from onnx_ci.records import strict
-from onnx_ci.records.model import TargetSpec
+from onnx_ci.records.model import CPU, TargetSpec
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import Origin
-from onnx_ci.verify.session import CPU, PlacedNode
+from onnx_ci.runtime.placement import PlacedNode, elsewhere
 
 Witness = Literal["assignment", "probe", "profile"]
 """What tells where nodes run: the session's own record, a session that may not use the CPU, the profile of a run."""
@@ -141,16 +141,9 @@ def sort_nodes(nodes: Sequence[PlacedNode], target: TargetSpec, shape_nodes: Col
     operators: dict[str, Counter[str]] = {}
     for node in nodes:
         operators.setdefault(node.provider, Counter())[node.op] += 1
-    elsewhere = [
-        node
-        for node in nodes
-        if target.provider != CPU
-        and node.provider != target.provider
-        and node.name not in shape_nodes
-        and node.op not in ("Shape", "Size", "Constant")
-    ]
-    strays = [node for node in elsewhere if node.op not in target.cpu_ops]
-    allowed = dict(Counter(node.op for node in elsewhere if node.op in target.cpu_ops))
+    apart = elsewhere(nodes, target, shape_nodes)
+    strays = [node for node in apart if node.op not in target.cpu_ops]
+    allowed = dict(Counter(node.op for node in apart if node.op in target.cpu_ops))
     counts = dict(Counter(node.provider for node in nodes))
     return Placement(
         counts, strays, allowed, {name: dict(sorted(ops.items())) for name, ops in sorted(operators.items())}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onnx_ci.verify.session import PlacedNode
+from onnx_ci.runtime.placement import PlacedNode
 
 
 @dataclass(frozen=True, slots=True)

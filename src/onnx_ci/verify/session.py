@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,9 +17,9 @@ import onnxruntime
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.runtime.options import configure, level, provider
+from onnx_ci.runtime.placement import PlacedNode, recorded
 from onnx_ci.verify import bfloat16
 
-CPU = "CPUExecutionProvider"
 RUNTIME_VERSION: str = onnxruntime.__version__
 Level = Literal["disabled", "basic", "extended", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -49,15 +48,6 @@ class RuntimeFault(Exception):
     def __init__(self, kind: FaultKind, message: str, operator: str = "", node: str = "") -> None:
         super().__init__(message)
         self.kind, self.message, self.operator, self.node = kind, message, operator, node
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedNode:
-    """A node as the runtime placed it, after its basic optimization; the name may be empty or its own."""
-
-    name: str
-    op: str
-    provider: str
 
 
 class Session:
@@ -131,18 +121,7 @@ class Session:
 
     def placement(self) -> list[PlacedNode] | None:
         """Each node's provider; None where this ONNX Runtime does not tell."""
-        read = getattr(self._handle, "get_provider_graph_assignment_info", None)
-        if read is None:
-            return None
-        try:
-            parts = read()
-        except Exception:  # recorded only by versions that know the option
-            return None
-        return [
-            PlacedNode(node.name, f"{node.domain}:{node.op_type}" if node.domain else node.op_type, part.ep_name)
-            for part in parts
-            for node in part.get_nodes()
-        ]
+        return recorded(self._handle)
 
     def provider_options(self) -> dict[str, str]:
         """The options that the asked provider really has, defaults included."""

@@ -13,12 +13,14 @@ import onnx
 from onnx_ci.artifact import dataflow
 from onnx_ci.errors import OnnxCiError
 from onnx_ci.records.cases import Case
+from onnx_ci.records.model import CPU
 from onnx_ci.records.result import Finding
 from onnx_ci.records.source_map import Origin
+from onnx_ci.runtime.placement import PlacedNode
 from onnx_ci.verify import bench, parity, placement, profile
 from onnx_ci.verify.opener import Opener
 from onnx_ci.verify.placement import Witness
-from onnx_ci.verify.session import CPU, PlacedNode, RuntimeFault
+from onnx_ci.verify.session import RuntimeFault
 
 _PROFILED_RUNS = 12
 Read = TypeVar("Read")

@@ -9,11 +9,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnx_ci.artifact import dataflow
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.records.model import CPU as CPU_NAME
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.source_map import Origin
+from onnx_ci.runtime.placement import PlacedNode
 from onnx_ci.verify import placement, profile
-from onnx_ci.verify.session import CPU as CPU_NAME
-from onnx_ci.verify.session import PlacedNode, open_session
+from onnx_ci.verify.session import open_session
 
 from .artifacts import CPU, GPU, linear_case, model_of, value
 

@@ -10,12 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.records.model import CPU as CPU_NAME
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import Finding
 from onnx_ci.records.source_map import Origin
 from onnx_ci.verify import bench, witness
 from onnx_ci.verify.opener import Opener
-from onnx_ci.verify.session import CPU as CPU_NAME
 
 from .artifacts import CPU, MadeCase, linear_case, model_of, value, write_artifact
 
