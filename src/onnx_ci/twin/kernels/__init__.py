@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_ci.twin.kernels import (
+from onnx_ci.twin.kernels import (  # noqa: F401 - each fills the register
     activations,
     attention,
     constants,
@@ -23,24 +23,4 @@ from onnx_ci.twin.kernels import (
 )
 from onnx_ci.twin.registry import KERNELS
 
-FAMILIES = (
-    activations,
-    attention,
-    constants,
-    control,
-    convolution,
-    detection,
-    elementwise,
-    linear,
-    normalization,
-    pooling,
-    quantize,
-    recurrent,
-    reductions,
-    resize,
-    sequences,
-    shapes,
-    signal,
-)
-
-__all__ = ["FAMILIES", "KERNELS"]
+__all__ = ["KERNELS"]
