@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export.sizes import Sizes, names_in
+from onnx_ci.export.axes import Sizes, names_in
 from onnx_ci.records.contract import Contract, DimContract
 
 _GROWTH = 1.5

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from onnx_ci.export import arguments, arrays, sizes
-from onnx_ci.export.sizes import Fits, Plan, Range
+from onnx_ci.export import arguments, arrays
+from onnx_ci.export.affordable import Fits
+from onnx_ci.export.axes import names_in
+from onnx_ci.export.sizes import Plan, Range
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Declared, NamedInputs, RunCase
@@ -108,7 +110,7 @@ def batch_dim(declared: Declared) -> str | None:
     shapes = [item.axes for item in declared.inputs]
     found = []
     for name in dict.fromkeys(str(axes[0]) for axes in shapes if axes and str(axes[0]).isidentifier()):
-        places = [(at, axis) for axes in shapes for at, axis in enumerate(axes) if name in sizes.names_in(axis)]
+        places = [(at, axis) for axes in shapes for at, axis in enumerate(axes) if name in names_in(axis)]
         if all(place == (0, name) for place in places):
             found.append(name)
     return found[0] if len(found) == 1 else None

@@ -12,6 +12,7 @@ import torch
 
 from onnx_ci.errors import UsageError
 from onnx_ci.export import arguments, casefiles, sizes, values
+from onnx_ci.export.axes import names_in
 from onnx_ci.export.given import Given, standing
 from onnx_ci.export.measure import measure
 from onnx_ci.export.types import Declared, DeclaredInput, Entrypoint, NamedInputs, RunCase
@@ -118,7 +119,7 @@ def make(plan: sizes.Plan, promised: Declared, base: RunCase, user: Sequence[Run
         def change(path: str, leaf: Any) -> Any:
             if path not in items:
                 return leaf
-            if not any(sizes.names_in(axis) for axis in items[path].axes):
+            if not any(names_in(axis) for axis in items[path].axes):
                 return values.fitted(leaf, seen[path], plan.dims)
             return values.make(items[path], leaf.dtype, seen[path], plan.dims, rng, inverted=inverted)
 

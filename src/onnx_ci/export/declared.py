@@ -9,7 +9,7 @@ import torch
 
 from onnx_ci.errors import UsageError
 from onnx_ci.export import arguments, dynamic
-from onnx_ci.export.sizes import names_in, size_of
+from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.types import Declared, DeclaredInput, Entrypoint, Leaf, NamedInputs
 from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from onnx_ci.export import cases, probe, promise, sizes
+from onnx_ci.export import affordable, cases, probe, promise
+from onnx_ci.export.axes import Sizes
 from onnx_ci.export.measure import measure
 from onnx_ci.export.shapes import declared_range
-from onnx_ci.export.sizes import Plan, Sizes
+from onnx_ci.export.sizes import Plan
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.result import Finding
@@ -72,7 +73,7 @@ def _left_out(subject: Subject, graph: Graph, name: str) -> list[int]:
 def _sizes(subject: Subject, graph: Graph, name: str, left_out: Sequence[int], base: RunCase) -> Iterator[Sizes]:
     """Each with the other dims as in the example; the first and the last also with the others at their ends."""
     limits, shapes, widths = cases.frame(subject.declared, promise.ranges(subject, graph), base)
-    fits = sizes.budget(base.dims, shapes, widths)
+    fits = affordable.budget(base.dims, shapes, widths)
     for size in left_out:
         yield {**base.dims, name: size}
     for size in dict.fromkeys((left_out[0], left_out[-1])):

@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.export import batch, cases, operations, promise, rounding, scan, sizes, special
+from onnx_ci.export import affordable, batch, cases, operations, promise, rounding, scan, sizes, special
+from onnx_ci.export.affordable import Fits
 from onnx_ci.export.batch import Batch
 from onnx_ci.export.measure import measure
-from onnx_ci.export.sizes import Fits, Plan, Range
+from onnx_ci.export.sizes import Plan, Range
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import NamedInputs, RunCase
 from onnx_ci.records.result import Finding
@@ -44,7 +45,7 @@ def gather(
     flops = operations.count(subject.module, subject.call)
     edges = cases.boundary_cases(subject.declared, allowed, base, user, notes=notes, flops=flops)
     limits, shapes, widths = cases.frame(subject.declared, allowed, base)
-    fits = sizes.budget(base.dims, shapes, widths, flops)
+    fits = affordable.budget(base.dims, shapes, widths, flops)
 
     def make(plan: Plan) -> RunCase:
         return cases.make(plan, subject.declared, base, user)

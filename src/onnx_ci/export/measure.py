@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from onnx_ci.export import arguments, sizes
+from onnx_ci.export import arguments
+from onnx_ci.export.axes import solve
 from onnx_ci.export.types import Declared, DeclaredInput, RunCase
 from onnx_ci.records.model import DimSpec
 
@@ -38,7 +39,7 @@ def _measure_tensor(item: DeclaredInput, leaf: torch.Tensor, found: dict[str, in
             if axis != size:
                 problems.append(f"axis {at} of {item.path} is {size}, declared {axis}")
             continue
-        solved = sizes.solve(axis, size)
+        solved = solve(axis, size)
         if solved is None:
             problems.append(f"axis {at} of {item.path} is {size}, which is no {axis}")
             continue

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnx_ci.export import arguments, sizes
+from onnx_ci.export import arguments
+from onnx_ci.export.axes import size_of, solve
 from onnx_ci.export.jumps import Numbers, Trace
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Subject
@@ -44,7 +45,7 @@ def meta_run(subject: Subject) -> Run:
         def change(path: str, leaf: Any) -> Any:
             if not isinstance(leaf, torch.Tensor):
                 return leaf
-            shape = [sizes.size_of(axis, dims) for axis in shapes[path]] if path in shapes else leaf.shape
+            shape = [size_of(axis, dims) for axis in shapes[path]] if path in shapes else leaf.shape
             return torch.empty(shape, dtype=leaf.dtype, device="meta")
 
         with torch.device("meta"):
@@ -179,7 +180,7 @@ def _example_dims(subject: Subject) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in subject.declared.inputs:
         for axis, size in zip(item.axes, leaves[item.path].shape, strict=True):
-            solved = sizes.solve(axis, size) if isinstance(axis, str) else None
+            solved = solve(axis, size) if isinstance(axis, str) else None
             if solved:
                 found[solved[0]] = solved[1]
     return found

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from onnx_ci.export.sizes import Fits, Plan, Range, Sizes
+from onnx_ci.export.affordable import Fits
+from onnx_ci.export.axes import Sizes
+from onnx_ci.export.sizes import Plan, Range
 
 _MOST_SIZES = 4096
 _MOST_CASES = 2

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from onnx_ci.export import jumps, meta, sampling
+from onnx_ci.export.affordable import Fits
+from onnx_ci.export.axes import Sizes
 from onnx_ci.export.jumps import Trace, Trust
 from onnx_ci.export.meta import NoMetaForm, Run
-from onnx_ci.export.sizes import Fits, Plan, Range, Sizes
+from onnx_ci.export.sizes import Plan, Range
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import NamedInputs
 from onnx_ci.records.result import Finding, finding

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx_ci.records import expression
+from onnx_ci.export.affordable import Fits, budget
+from onnx_ci.export.axes import Shapes, Sizes, names_in, size_of
 from onnx_ci.records.model import DimSpec
 
-Sizes = dict[str, int]
-Shapes = Mapping[str, Sequence[int | str]]
-Fits = Callable[[Mapping[str, int]], bool]
-"""Whether a case of these sizes is within the budget of memory and work."""
-
 MOST_CASES = 24
-MOST_BYTES = 256 << 20
-"""Of all inputs of one case together."""
-MOST_GROWTH = 16
-"""How many times the example's work a case may be."""
-FREE_WORK = 1 << 24
-"""Work that any case may be, however small the example is."""
-FREE_FLOPS = 6e10
-"""Floating-point operations that any case may take: a few seconds in float64 on one core."""
-MOST_FLOPS_GROWTH = 4
-"""How many times the example's operations a case may take beyond that."""
 _AWAY = 32
 _START = {0: 2}  # the first axis is a batch; others need room for kernels and strides
 _SPATIAL, _OTHER = 64, 12
@@ -76,28 +61,6 @@ class Plan:
     name: str
     why: str
     dims: Sizes
-
-
-def names_in(axis: str | int) -> frozenset[str]:
-    """The dims that an axis depends on; none for a size."""
-    return frozenset() if isinstance(axis, int) else expression.parse(axis).names
-
-
-def size_of(axis: str | int, sizes: Mapping[str, int]) -> int:
-    """The size of an axis when dims have these sizes."""
-    return axis if isinstance(axis, int) else expression.parse(axis)(sizes)
-
-
-def solve(axis: str, size: int) -> tuple[str, int] | None:
-    """The dim of an axis and its size, when the axis has this size; None where no whole number gives it.
-
-    torch has expressions of one dim only, linear and rising: ``2*h + 4``.
-    """
-    (name,) = names_in(axis)
-    start = size_of(axis, {name: 0})
-    slope = size_of(axis, {name: 1}) - start
-    value, rest = divmod(size - start, slope)
-    return (name, value) if rest == 0 and value >= 0 else None
 
 
 def boundaries(
@@ -255,38 +218,6 @@ def _largest(name: str, one: Range, dims: Sizes, fits: Fits) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(dims | {name: middle * one.step}) else (low, middle)
     return low * one.step
-
-
-def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int], flops: float = 0.0) -> Fits:
-    """What a case may cost, by the example's own cost.
-
-    Operations are taken to grow with the elements of the inputs, as they do where weights outweigh all else; `flops` 0
-    stands for not known.
-    """
-    most = max(MOST_GROWTH * _work(base, shapes), FREE_WORK)
-    most_flops = max(MOST_FLOPS_GROWTH * flops, FREE_FLOPS)
-    one = flops / max(sum(_elements(axes, base) for axes in shapes.values()), 1)
-
-    def fits(dims: Mapping[str, int]) -> bool:
-        size = sum(widths[path] * _elements(axes, dims) for path, axes in shapes.items())
-        taken = one * sum(_elements(axes, dims) for axes in shapes.values())
-        return size <= MOST_BYTES and _work(dims, shapes) <= most and taken <= most_flops
-
-    return fits
-
-
-def _work(dims: Mapping[str, int], shapes: Shapes) -> int:
-    """What a forward costs, roughly: attention is quadratic in a sequence, convolution linear in a picture."""
-    total = 0
-    for axes in shapes.values():
-        moving = [size_of(axis, dims) for axis in axes if names_in(axis)]
-        factor = max(moving, default=1) if len(axes) <= 3 else 4
-        total += _elements(axes, dims) * max(factor, 1)
-    return total
-
-
-def _elements(axes: Sequence[int | str], dims: Mapping[str, int]) -> int:
-    return math.prod(max(size_of(axis, dims), 0) for axis in axes)
 
 
 def neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, str]]:

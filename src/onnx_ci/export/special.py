@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from onnx_ci.export import arguments, values
-from onnx_ci.export.sizes import FREE_FLOPS
+from onnx_ci.export.affordable import FREE_FLOPS
 from onnx_ci.export.types import Declared, DeclaredInput, NamedInputs, RunCase
 from onnx_ci.export.values import Array, Seen
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from onnx_ci.export.sizes import names_in, size_of
+from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.types import DeclaredInput
 
 Array = npt.NDArray[Any]

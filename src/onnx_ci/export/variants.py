@@ -8,8 +8,8 @@ import torch
 
 from onnx_ci.errors import UsageError
 from onnx_ci.export import arguments, declared, dynamic
+from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.given import Given
-from onnx_ci.export.sizes import names_in, size_of
 from onnx_ci.export.types import Entrypoint
 from onnx_ci.records.model import ModelSpec
 from onnx_ci.records.result import Finding, finding, label

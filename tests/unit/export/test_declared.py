@@ -12,7 +12,7 @@ from torch import nn
 from torch.export import Dim
 
 from onnx_ci.errors import ExitCode, UsageError
-from onnx_ci.export import sizes
+from onnx_ci.export.axes import solve
 from onnx_ci.export.declared import declare, rename
 from onnx_ci.export.types import Entrypoint
 from onnx_ci.records.model import DimSpec, ExportSpec, InputSpec, ModelSpec
@@ -130,9 +130,9 @@ def test_derived_dims_are_expressions_of_their_root():
     declared = read({"dynamic_shapes": {"x": {2: 2 * half}, "y": {1: 3 * half - 4}}})
     assert axes(declared)["x"] == [2, 3, "2*half"]
     assert declared.dims == {"half": DimSpec(min=1, max=8)}
-    assert sizes.solve(declared.inputs[0].axes[2], 8) == ("half", 4)
-    assert sizes.solve(declared.inputs[1].axes[1], 8) == ("half", 4)
-    assert sizes.solve(declared.inputs[0].axes[2], 7) is None
+    assert solve(declared.inputs[0].axes[2], 8) == ("half", 4)
+    assert solve(declared.inputs[1].axes[1], 8) == ("half", 4)
+    assert solve(declared.inputs[0].axes[2], 7) is None
 
 
 @pytest.mark.parametrize(

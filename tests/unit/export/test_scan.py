@@ -10,7 +10,7 @@ from tests.unit.export.subjects import Does, subject_of
 from torch import nn
 from torch.nn import functional as F
 
-from onnx_ci.export import cases, meta, scan, sizes
+from onnx_ci.export import affordable, cases, meta, scan, sizes
 from onnx_ci.export.measure import measure
 from onnx_ci.export.types import RunCase
 
@@ -37,7 +37,7 @@ def scanned(module, axes, dims, example, **more):
         base=base.dims,
         planned=[base.dims, *(plan.dims for plan in planned)],
         pairs=sizes.neighbours(shapes, limits),
-        fits=sizes.budget(base.dims, shapes, widths),
+        fits=affordable.budget(base.dims, shapes, widths),
         make=make,
     )
     plans, found = scan.scan(subject, asked, ["y"], **more)

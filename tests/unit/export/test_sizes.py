@@ -7,7 +7,8 @@ from typing import ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnx_ci.export.sizes import FREE_FLOPS, MOST_BYTES, MOST_CASES, Range, boundaries, example, mixed
+from onnx_ci.export.affordable import FREE_FLOPS, MOST_BYTES
+from onnx_ci.export.sizes import MOST_CASES, Range, boundaries, example, mixed
 from onnx_ci.records.model import DimSpec
 
 IMAGE = {"images": ["batch", 3, "height", "width"]}
