@@ -46,7 +46,7 @@ USERS_SIDE = {
     "errors",
     "__init__",
 }
-USERS_FILES = {"worker/serve.py", "worker/watch.py", "worker/__init__.py"}
+USERS_FILES = {"worker/serve.py", "worker/verbs.py", "worker/watch.py", "worker/__init__.py"}
 HEAVY = {"torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "numpy", "ml_dtypes"}
 MAY_USE = {
     # What runs beside the user's packages has nothing but them; what is not listed has the standard library only.

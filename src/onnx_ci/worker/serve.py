@@ -16,21 +16,12 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 from onnx_ci.errors import ExitCode, MachineError, OnnxCiError
 from onnx_ci.records import codec
-from onnx_ci.records.messages import (
-    CalibrateRequest,
-    DeployedRequest,
-    DiagnoseRequest,
-    Event,
-    ExportRequest,
-    ReexportRequest,
-    Request,
-    VerifyRequest,
-)
+from onnx_ci.records.messages import Event, Request
+from onnx_ci.worker import verbs
 from onnx_ci.worker.watch import GroupMemory, adopt_orphans, describe_exit, kill_group, kill_orphans
 
 _POLL_SECONDS = 0.05
@@ -230,7 +221,7 @@ def _work(request: Request, events: int) -> None:
     try:
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(_own_threads)  # the server, which has one, is behind us
-        payload = _perform(request, progress)
+        payload = verbs.perform(request, progress)
         _write(events, Event(id=request.id, kind="result", payload=payload))
     except BaseException as error:  # SystemExit from user code is an answer too
         _print(error)
@@ -239,41 +230,6 @@ def _work(request: Request, events: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-def _perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any]:
-    if request.verb == "environment":
-        from onnx_ci.artifact.machine import describe
-
-        return _encoded(describe())
-    if request.verb == "export":
-        from onnx_ci.export.job import export
-
-        return _encoded(export(codec.decode(ExportRequest, request.payload), progress))
-    if request.verb == "reexport":
-        from onnx_ci.export.second import reexport
-
-        return _encoded(reexport(codec.decode(ReexportRequest, request.payload), progress))
-    if request.verb == "deployed":
-        from onnx_ci.verify.deployed import deployed
-
-        return _encoded(deployed(codec.decode(DeployedRequest, request.payload), progress))
-    if request.verb == "calibrate":
-        from onnx_ci.verify.calibrate import calibrate
-
-        return _encoded(calibrate(codec.decode(CalibrateRequest, request.payload), progress))
-    if request.verb == "diagnose":
-        from onnx_ci.export.diagnose import diagnose
-
-        return _encoded(diagnose(codec.decode(DiagnoseRequest, request.payload), progress))
-    from onnx_ci.verify.job import verify
-
-    return _encoded(verify(codec.decode(VerifyRequest, request.payload), progress))
-
-
-def _encoded(record: object) -> dict[str, Any]:
-    encoded: dict[str, Any] = codec.encode(record)
-    return encoded
 
 
 def _print(error: BaseException) -> None:
