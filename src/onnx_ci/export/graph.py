@@ -152,9 +152,8 @@ def _finish_captured(
     reading, found = _adopt_bounds(subject, reading, found)
     rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
     original = {value: value.name for value in _made(translated.model) if value.name}
-    graph = _finish(
-        subject, [translated.model, translated.unoptimized], kept, list(range(len(subject.tensors))), rendered
-    )
+    present = range(len(subject.tensors))
+    graph = _finish(subject, translated.model, translated.unoptimized, kept, present, rendered)
     notes = list(reading.findings)
     if captured.missing:
         notes.append(
@@ -206,12 +205,13 @@ def _finish_traced(subject: Subject, model: ir.Model, names: Sequence[str]) -> G
     found = [at for at, name in enumerate(names) if name in present]
     kept = [at for at, value in enumerate(subject.eager.values) if isinstance(value, torch.Tensor)]
     shapes = [_file_shape(value) for value in model.graph.outputs]
-    return _finish(subject, [model, None], kept, found, shapes)
+    return _finish(subject, model, None, kept, found, shapes)
 
 
 def _finish(
     subject: Subject,
-    both: Sequence[ir.Model | None],
+    model: ir.Model,
+    unoptimized: ir.Model | None,
     kept: Sequence[int],
     present: Sequence[int],
     rendered: Sequence[list[int | str] | None],
@@ -221,9 +221,7 @@ def _finish(
     `kept` are eager outputs, `present` tensor leaves, in the graphs' present order.
     """
     tensors = [subject.tensors[at] for at in present]
-    model, unoptimized = both
-    assert model is not None
-    graphs = [one for one in both if one is not None]
+    graphs = [model] if unoptimized is None else [model, unoptimized]
     for one in graphs:
         program.fix_outputs(one)
     named_in, named_out = _name_inputs(subject, tensors), _name_outputs(subject, model, kept)
