@@ -33,6 +33,7 @@ from onnx_ci.records.model import Config
 from onnx_ci.records.result import Finding, Result, label
 from onnx_ci.worker import job
 from onnx_ci.worker.launch import Workers
+from tests.fakes.workers import Quiet
 
 HERE = Path(__file__).parent
 _TO_COMPARE = 10.0  # seconds; a difference of many times is told at the first look, on a busy machine a little later
@@ -193,19 +194,6 @@ class Stage:
             shutil.copytree(out / "artifacts", kept)
             self.known[digest] = results, kept
         return list(results)
-
-
-class Quiet:
-    """Shows no progress."""
-
-    def begin(self, what: str) -> None:
-        pass
-
-    def stage(self, name: str) -> None:
-        pass
-
-    def end(self, result: Result, log: Path) -> None:
-        pass
 
 
 def matches(played: Played, leg: str, found: Finding, wanted: Expected) -> bool:

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.workers import export as exported
 
-from onnx_ci.records.model import Config, DimSpec, ExportSpec, InputSpec, ModelSpec, TargetSpec
+from onnx_ci.records.model import DimSpec, ExportSpec, InputSpec, ModelSpec
 from onnx_ci.records.result import Finding, Result
-from onnx_ci.worker import job
 from onnx_ci.worker.diagnosis import SCRIPT, STAGE
 from onnx_ci.worker.launch import Workers
 
@@ -93,17 +93,6 @@ def aborts():
 """
 
 
-class Quiet:
-    def begin(self, what):
-        pass
-
-    def stage(self, name):
-        pass
-
-    def end(self, result, log):
-        pass
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("diagnosis")
@@ -125,13 +114,9 @@ def export(project: Path, workers: Workers, function: str, exporter: str = "dyna
         dims={"rows": DimSpec(min=2, max=16, example=3)},
         export=ExportSpec(exporter=exporter),
     )
-    targets = [TargetSpec(name="cpu", provider="CPUExecutionProvider")]
-    config = Config(path=str(project / "onnx-ci.toml"), models=[spec], targets=targets)
-    folders = job.Folders(root=project, out=project / "out" / exporter, golden=project / "golden")
-    folders.prepare()
-    (outcome,) = job.export_models(config, [spec], folders, workers, Quiet())
-    (found,) = [one for one in outcome.result.findings if one.rule == "export.stopped"]
-    return outcome.result, found
+    (result,) = exported(project, workers, spec, out=f"out/{exporter}")
+    (found,) = [one for one in result.findings if one.rule == "export.stopped"]
+    return result, found
 
 
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.workers import Quiet
 
 from onnx_ci.artifact import tensors
 from onnx_ci.artifact.layout import Artifact
@@ -29,17 +30,6 @@ def build():
         torch.nn.Linear(512, 256), torch.nn.GELU(), torch.nn.Linear(256, 40), torch.nn.Softmax(-1),
     ).eval()
 """
-
-
-class Quiet:
-    def begin(self, what):
-        pass
-
-    def stage(self, name):
-        pass
-
-    def end(self, result, log):
-        pass
 
 
 def export(folders: job.Folders, config: Config, environment: dict[str, str]) -> Result:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.workers import export
 
 from onnx_ci.artifact.layout import Artifact, changed_files
 from onnx_ci.records.messages import ExportRequest, Request
-from onnx_ci.records.model import Config, DimSpec, InputSpec, ModelSpec, TargetSpec
+from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 from onnx_ci.records.result import Finding, Result, StageCost
-from onnx_ci.worker import job
 from onnx_ci.worker.launch import Workers
 from onnx_ci.worker.second import STAGE, second_export
 
@@ -51,17 +51,6 @@ def stops():
 """
 
 
-class Quiet:
-    def begin(self, what):
-        pass
-
-    def stage(self, name):
-        pass
-
-    def end(self, result, log):
-        pass
-
-
 def model(function: str, *, fixed: bool = False, time_limit: float = 120.0) -> ModelSpec:
     parameter = "x" if function == "stops" else "input"
     return ModelSpec(
@@ -86,15 +75,6 @@ def workers(project):
         yield started
 
 
-def export(project: Path, workers: Workers, spec: ModelSpec) -> Result:
-    targets = [TargetSpec(name="cpu", provider="CPUExecutionProvider")]
-    config = Config(path=str(project / "onnx-ci.toml"), models=[spec], targets=targets)
-    folders = job.Folders(root=project, out=project / "out", golden=project / "golden")
-    folders.prepare()
-    (outcome,) = job.export_models(config, [spec], folders, workers, Quiet())
-    return outcome.result
-
-
 def told(result: Result) -> Finding:
     (found,) = [one for one in result.findings if one.rule == "contract.second-export"]
     return found
@@ -102,7 +82,8 @@ def told(result: Result) -> Finding:
 
 @pytest.fixture(scope="module")
 def good(project, workers) -> Result:
-    return export(project, workers, model("good"))
+    (result,) = export(project, workers, model("good"))
+    return result
 
 
 def test_the_finding_and_the_cost_join_the_first_exports(good):
@@ -121,7 +102,7 @@ def test_the_artifact_is_left_as_it_was(good, project):
 
 @pytest.mark.parametrize(("function", "said"), [("aborts", "SIGABRT"), ("raises", "division by zero")])
 def test_one_that_breaks_is_a_warning_with_its_cause(project, workers, function, said):
-    result = export(project, workers, model(function))
+    (result,) = export(project, workers, model(function))
     assert result.artifact
     assert result.status == "warn"
     assert told(result).status == "warn"
@@ -130,21 +111,21 @@ def test_one_that_breaks_is_a_warning_with_its_cause(project, workers, function,
 
 def test_one_that_hangs_ends_with_the_time_limit(project, workers):
     began = time.monotonic()
-    result = export(project, workers, model("hangs", time_limit=12.0))
+    (result,) = export(project, workers, model("hangs", time_limit=12.0))
     assert time.monotonic() - began < 40
     assert (told(result).status, result.status) == ("warn", "warn")
     assert "time_limit" in told(result).message
 
 
 def test_without_a_dynamic_dim_there_is_none(project, workers):
-    result = export(project, workers, model("good", fixed=True))
+    (result,) = export(project, workers, model("good", fixed=True))
     assert told(result).status == "skip"
     assert "no dim varies" in told(result).message
     assert STAGE not in result.stages
 
 
 def test_an_export_that_stopped_has_none(project, workers):
-    result = export(project, workers, model("stops"))
+    (result,) = export(project, workers, model("stops"))
     assert result.status == "fail"
     assert (told(result).status, told(result).message) == ("skip", "the export gave no artifact")
 

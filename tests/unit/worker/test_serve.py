@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.fakes.workers import export
 
-from onnx_ci.records.model import Config, DimSpec, InputSpec, ModelSpec, TargetSpec
-from onnx_ci.records.result import Result
-from onnx_ci.worker import job
+from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 from onnx_ci.worker.launch import Workers
 
 pytestmark = pytest.mark.torch
@@ -77,17 +76,6 @@ def looks():
 """
 
 
-class Quiet:
-    def begin(self, what):
-        pass
-
-    def stage(self, name):
-        pass
-
-    def end(self, result, log):
-        pass
-
-
 def model(function: str, **more) -> ModelSpec:
     return ModelSpec(
         name=function,
@@ -120,17 +108,6 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def export(project: Path, workers: Workers, *models: ModelSpec) -> list[Result]:
-    config = Config(
-        path=str(project / "onnx-ci.toml"),
-        models=list(models),
-        targets=[TargetSpec(name="cpu", provider="CPUExecutionProvider")],
-    )
-    folders = job.Folders(root=project, out=project / "out", golden=project / "golden")
-    folders.prepare()
-    return [outcome.result for outcome in job.export_models(config, models, folders, workers, Quiet())]
 
 
 BROKEN = {
