@@ -17,7 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -87,19 +87,18 @@ def part(folder: Path, count: int, seed: int, at: int, parts: int) -> list[Judge
 def _judged(artifacts: Sequence[Path], arguments: argparse.Namespace) -> Iterator[Judged]:
     start, done = time.monotonic(), 0
     parts = max(1, arguments.mutants // 10)
-    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"), max_tasks_per_child=20) as pool:
-        waiting = [
-            pool.submit(part, artifact, arguments.mutants, arguments.seed, at, parts)
-            for artifact in artifacts
-            for at in range(parts)
-        ]
-        for future in as_completed(waiting):
-            found = future.result()
+    asked = [(artifact, arguments.mutants, arguments.seed, at, parts) for artifact in artifacts for at in range(parts)]
+    with get_context("spawn").Pool(arguments.jobs, maxtasksperchild=20) as pool:
+        for found in pool.imap_unordered(_part, asked):
             done += len(found)
             if found:
                 spent = time.monotonic() - start
                 print(f"{spent:6.0f} s: {done} judged, the last of {found[0].architecture}", flush=True)
             yield from found
+
+
+def _part(asked: tuple[Path, int, int, int, int]) -> list[Judged]:
+    return part(*asked)
 
 
 def _conditions() -> str:
