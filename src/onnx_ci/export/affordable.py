@@ -21,14 +21,14 @@ MOST_FLOPS_GROWTH = 4
 """How many times the example's operations a case may take beyond that."""
 
 
-def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int], flops: float = 0.0) -> Fits:
+def budget(base: Sizes, shapes: Shapes, widths: Mapping[str, int], flops: float = 0.0, *, share: float = 1.0) -> Fits:
     """What a case may cost, by the example's own cost.
 
     Operations are taken to grow with the elements of the inputs, as they do where weights outweigh all else; `flops` 0
-    stands for not known.
+    stands for not known, and `share` is which part of the most operations is meant.
     """
     most = max(MOST_GROWTH * _work(base, shapes), FREE_WORK)
-    most_flops = max(MOST_FLOPS_GROWTH * flops, FREE_FLOPS)
+    most_flops = share * max(MOST_FLOPS_GROWTH * flops, FREE_FLOPS)
     one = flops / max(sum(elements(axes, base) for axes in shapes.values()), 1)
 
     def fits(dims: Mapping[str, int]) -> bool:

@@ -73,6 +73,8 @@ def boundaries(
 ) -> tuple[list[Plan], list[str]]:
     """Each dim alone at its ends and one off the example, all at their ends, rectangles both ways.
 
+    Where all ends together can't be afforded, a dim gets to its end beside smaller others: sizes are dear there.
+
     Args:
         ranges: The dims that may vary.
         base: The example's size of every dim.
@@ -85,10 +87,13 @@ def boundaries(
         The plans, no sizes twice, and a sentence for each one that was left out.
     """
     fits = budget(base, shapes, widths, flops)
+    tops = base | {name: one.top for name, one in ranges.items()}
+    modest = fits if fits(tops) else budget(base, shapes, widths, flops, share=0.5)
     tried = [dict(base), *map(dict, known)]
     plans: list[Plan] = []
     notes: list[str] = []
-    for plan in itertools.chain(_wanted(ranges, base, shapes, fits), _missing(ranges, base, shapes, fits, tried)):
+    wanted = _wanted(ranges, base, shapes, fits, modest)
+    for plan in itertools.chain(wanted, _missing(ranges, base, shapes, fits, tried)):
         if plan.dims in tried:
             continue
         tried.append(plan.dims)
@@ -134,13 +139,15 @@ def example(dims: Mapping[str, DimSpec], taken: set[int], shapes: Shapes) -> Siz
     return {name: chosen[name] for name in dims}
 
 
-def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Fits) -> Iterator[Plan]:
+def _wanted(ranges: Mapping[str, Range], base: Sizes, shapes: Shapes, fits: Fits, modest: Fits) -> Iterator[Plan]:
     if len(ranges) > 1:
         yield Plan("all-min", "every dim at its minimum", base | {name: one.min for name, one in ranges.items()})
-        yield _all_max(ranges, base, fits)
+        together = _all_max(ranges, base, fits)
+        if modest(together.dims) or sum(together.dims[name] == one.top for name, one in ranges.items()) > 1:
+            yield together  # else it is little more than the one dim at its end
     for name, one in ranges.items():
         yield Plan(f"{name}-min", f"{name} at its minimum, {one.min}", base | {name: one.min})
-        yield _at_max(name, one, base, fits)
+        yield _at_max(name, ranges, base, fits, modest)
         off = next((size for size in (one.example + one.step, one.example - one.step) if one.holds(size)), None)
         if off is not None:
             yield Plan(f"{name}-off", f"{name} one step off the example, {off}", base | {name: off})
@@ -187,14 +194,32 @@ def _beside(name: str, shapes: Shapes) -> list[int | str]:
     return list(found)
 
 
-def _at_max(name: str, one: Range, base: Sizes, fits: Fits) -> Plan:
-    size = _largest(name, one, base, fits)
+def _at_max(name: str, ranges: Mapping[str, Range], base: Sizes, fits: Fits, modest: Fits) -> Plan:
+    one = ranges[name]
+    dims = _beside_end(name, ranges, base, modest)
+    dims[name] = size = _largest(name, one, dims, fits)
     why = f"{name} at its maximum, {size}"
     if one.max is None:
         why = f"{name} has no maximum: {size}, with {base[name]} in the example"
     elif size < one.max:
         why = f"{name} at {size}, short of its maximum {one.max}, to stay within the budget of memory and time"
-    return Plan(f"{name}-max", why, base | {name: size})
+    less = [f"{other} {dims[other]}" for other in ranges if dims[other] < base[other]]
+    return Plan(f"{name}-max", f"{why}; {' and '.join(less)}, to afford it" if less else why, dims)
+
+
+def _beside_end(name: str, ranges: Mapping[str, Range], base: Sizes, modest: Fits) -> Sizes:
+    """A dim at its end, and the others no larger than leaves that modest.
+
+    None is less than a quarter of the example, nor 1 where the example is more: a size of 1 hides what is broadcast.
+    """
+    dims = base | {name: ranges[name].top}
+    for other in sorted(ranges.keys() - {name}, key=lambda other: (-base[other], other)):
+        if modest(dims):
+            break
+        one = ranges[other]
+        least = max(one.min, -(-max(base[other], min(base[other], 2) * 4) // (4 * one.step)) * one.step)
+        dims[other] = _between(other, one, least, base[other], dims, modest)
+    return dims
 
 
 def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Fits) -> Plan:
@@ -211,9 +236,14 @@ def _all_max(ranges: Mapping[str, Range], base: Sizes, fits: Fits) -> Plan:
 
 def _largest(name: str, one: Range, dims: Sizes, fits: Fits) -> int:
     """The largest size of one dim that fits, the others as they are; at least the example's."""
-    if fits(dims | {name: one.top}):
-        return one.top
-    low, high = one.example // one.step, one.top // one.step
+    return _between(name, one, one.example, one.top, dims, fits)
+
+
+def _between(name: str, one: Range, least: int, most: int, dims: Sizes, fits: Fits) -> int:
+    """The largest size of one dim between two that fits; the least, whether it does or not."""
+    if fits(dims | {name: most}):
+        return most
+    low, high = least // one.step, most // one.step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(dims | {name: middle * one.step}) else (low, middle)

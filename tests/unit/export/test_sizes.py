@@ -238,9 +238,15 @@ class TestOperations:
         assert plans["length-max"] == {"batch": 2, "length": 128}
         assert plans["batch-max"] == {"batch": 8, "length": 12}
 
-    def test_together_they_get_as_far_as_can_be_afforded(self) -> None:
-        dims = self.plans(2e8 * 24)["all-max"]
-        assert 8 * 12 <= dims["batch"] * dims["length"] <= FREE_FLOPS / 2e8
+    def test_an_end_is_reached_beside_smaller_others_where_sizes_are_dear(self) -> None:
+        made, _ = boundaries(self.RANGES, self.BASE, self.SHAPES, {"ids": 8}, flops=1.2e9 * 24)
+        plan = {plan.name: plan for plan in made}["batch-max"]
+        assert plan.dims == {"batch": 8, "length": 6}
+        assert plan.why == "batch at its maximum, 8; length 6, to afford it"
+
+    def test_all_at_their_ends_is_left_where_only_one_would_get_there(self) -> None:
+        assert "all-max" not in self.plans(2e8 * 24)
+        assert self.plans(5e7 * 24)["all-max"] == {"batch": 8, "length": 128}
         assert self.plans(2e5 * 24)["all-max"] == {"batch": 8, "length": 128}
         assert self.plans(0.0)["all-max"] == {"batch": 8, "length": 128}
 
