@@ -76,21 +76,23 @@ def test_an_output_that_is_zero_but_for_rounding_has_the_floor_of_its_dtype():
     assert function.judged(off(6e-6, kind="zero", floor=5e-6), None, whole=True).status == "fail"
 
 
-def test_the_smallest_real_case_and_the_smallest_of_other_sizes_are_run():
+def test_a_real_case_and_two_of_other_sizes_are_run_one_of_them_without_dims_of_1():
     cases = [
         case(0, "photo", "user", batch=8, height=64),
-        case(1, "small photo", "user", batch=1, height=48),
-        case(2, "height-min", "boundary", batch=2, height=32),
-        case(3, "batch-min", "boundary", batch=1, height=48),
-        case(4, "empty", "boundary", shape=(0, 3), batch=0, height=48),
-        case(5, "height-max", "boundary", batch=2, height=512),
-        case(6, "height-min, permuted", "boundary", batch=2, height=32),
-        case(7, "odd", "boundary", batch=2, height=33),
-        Case(index=8, name="refused", origin="boundary", why="", dims={"batch": 1, "height": 1}, refused="no"),
-        Case(index=9, name="unoracled", origin="user", why="", dims={"batch": 1, "height": 1}, unoracled="no"),
+        case(1, "photos", "user", batch=2, height=48),
+        case(2, "one photo", "user", batch=1, height=48),
+        case(3, "height-min", "boundary", batch=2, height=32),
+        case(4, "batch-min", "boundary", batch=1, height=48),
+        case(5, "empty", "boundary", shape=(0, 3), batch=0, height=48),
+        case(6, "height-max", "boundary", batch=2, height=512),
+        case(7, "height-min, permuted", "boundary", batch=2, height=32),
+        case(8, "odd", "boundary", batch=2, height=33),
+        Case(index=9, name="refused", origin="boundary", why="", dims={"batch": 1, "height": 1}, refused="no"),
+        Case(index=10, name="unoracled", origin="user", why="", dims={"batch": 1, "height": 1}, unoracled="no"),
     ]
-    assert [one.name for one in function.chosen(cases)] == ["small photo", "height-min", "odd"]
-    assert function.chosen(cases[8:]) == []
+    assert [one.name for one in function.chosen(cases)] == ["photos", "height-min", "batch-min"]
+    assert [one.name for one in function.chosen(cases[2:4])] == ["one photo", "height-min"]
+    assert function.chosen(cases[9:]) == []
 
 
 def test_a_slow_model_is_told_by_its_smallest_cases():
