@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from onnx_ci.export import affordable, cases, probe, promise
+from onnx_ci.export import affordable, cases, promise
 from onnx_ci.export.axes import Sizes
 from onnx_ci.export.measure import measure
+from onnx_ci.export.probe import AGREED, Probe
 from onnx_ci.export.shapes import declared_range
 from onnx_ci.export.sizes import Plan
 from onnx_ci.export.subject import Graph, Subject
@@ -27,33 +27,30 @@ size that was baked in.
 """
 
 
-def settle(
-    subject: Subject, graph: Graph, findings: Sequence[Finding], example: RunCase, user: Sequence[RunCase], folder: Path
-) -> list[Finding]:
+def settle(probe: Probe, findings: Sequence[Finding], example: RunCase, user: Sequence[RunCase]) -> list[Finding]:
     """The findings, a narrowed range as a warning where the file gives PyTorch's outputs at all that was left out."""
-    base = example if example.dims else measure(example, subject.declared)
-    return [_tried(subject, graph, one, base, user, folder) if _is_narrowed(one) else one for one in findings]
+    base = example if example.dims else measure(example, probe.subject.declared)
+    return [_tried(probe, one, base, user) if _is_narrowed(one) else one for one in findings]
 
 
 def _is_narrowed(one: Finding) -> bool:
     return one.rule == "contract.range" and one.status == "fail" and bool(one.subject)
 
 
-def _tried(
-    subject: Subject, graph: Graph, one: Finding, base: RunCase, user: Sequence[RunCase], folder: Path
-) -> Finding:
+def _tried(probe: Probe, one: Finding, base: RunCase, user: Sequence[RunCase]) -> Finding:
+    subject, graph = probe.subject, probe.graph
     left_out = _left_out(subject, graph, one.subject)
     if not left_out or one.subject not in base.dims:
         return one
     for dims in _sizes(subject, graph, one.subject, left_out, base):
         case = cases.make(Plan(f"{one.subject}-{dims[one.subject]}", "left out", dims), subject.declared, base, user)
-        if probe.tried(subject, graph, case, folder, "", agrees=_AGREES) != probe.AGREED:
+        if probe.tried(case, "", agrees=_AGREES) != AGREED:
             return one
     named = ", ".join(map(str, left_out))
     return replace(
         one,
         status="warn",
-        message=f"{one.message}; yet {probe.AGREED} at all that it leaves out ({one.subject} = {named})",
+        message=f"{one.message}; yet {AGREED} at all that it leaves out ({one.subject} = {named})",
         data={**one.data, "tried": left_out},
     )
 

@@ -36,6 +36,7 @@ from onnx_ci.export import (
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
 from onnx_ci.export.loading import Loaded, load
+from onnx_ci.export.probe import Probe
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.cases import SCHEMA_VERSION as CASES_VERSION
@@ -145,10 +146,11 @@ class _Maker:
             seen.cases = translated.cases
             findings += translated.findings
         with self._stages("contract"):
-            judged, steps = probe.judge(self._subject, self._graph, self._example, self._user, self._folder)
+            tried = Probe(self._subject, self._graph, self._folder)
+            judged, steps = probe.judge(tried, self._example, self._user)
             findings += [*judged, *self._judge_opset()]
-            findings = _settled(findings, outside.judge(self._subject, self._graph, self._user, self._folder))
-            findings = excluded.settle(self._subject, self._graph, findings, self._example, self._user, self._folder)
+            findings = _settled(findings, outside.judge(tried, self._user))
+            findings = excluded.settle(tried, findings, self._example, self._user)
             self._write_records(seen, steps, translated.made)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)

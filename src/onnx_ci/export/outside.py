@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from onnx_ci.export import probe
+from onnx_ci.export.probe import AGREED, REFUSED, Probe
 from onnx_ci.export.shapes import Range, is_declared
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.result import Finding, finding
 
 
-def judge(subject: Subject, graph: Graph, user: Sequence[RunCase], folder: Path) -> list[Finding]:
+def judge(probe: Probe, user: Sequence[RunCase]) -> list[Finding]:
     """Runs the written file in such a case: what a case shows is promised, whatever range was left to the exporter.
 
     A case that the module itself refuses, or at size 0 or 1 (which torch keeps apart), is left to other rules.
     """
+    subject, graph = probe.subject, probe.graph
     found = []
     for name, captured in graph.reading.captured.items():
         if is_declared(subject.declared.dims.get(name)) or name in graph.reading.tied:
@@ -25,8 +25,8 @@ def judge(subject: Subject, graph: Graph, user: Sequence[RunCase], folder: Path)
         case = next((one for one in user if not one.problems and _outside(one.dims.get(name), captured)), None)
         if case is None:
             continue
-        said = probe.tried(subject, graph, case, folder, f"{name} = {case.dims[name]}")
-        if not said.startswith(probe.REFUSED):
+        said = probe.tried(case, f"{name} = {case.dims[name]}")
+        if not said.startswith(REFUSED):
             found.append(_finding(subject, graph, name, case, said))
     return found
 
@@ -44,7 +44,7 @@ def _finding(subject: Subject, graph: Graph, name: str, case: RunCase, said: str
     holds = f"the export froze it to {captured.least}" if frozen else f"the exported graph holds for {captured}"
     return finding(
         "contract.static-dim" if frozen else "contract.range",
-        "warn" if said == probe.AGREED else "fail",
+        "warn" if said == AGREED else "fail",
         name,
         f"the case {case.name} has {name} = {case.dims[name]}, but {holds}{because}; there, {said}",
         hint=f"Change that line, or declare the sizes that hold under {subject.where}.dims and take out the case.",

@@ -50,17 +50,48 @@ def feeds(subject: Subject, graph: Graph, case: RunCase) -> dict[str, Value]:
     return {name: arrays.to_value(leaves[leaf.path]) for name, leaf in graph.inputs.items()}
 
 
-def judge(
-    subject: Subject, graph: Graph, example: RunCase, user: Sequence[RunCase], folder: Path
-) -> tuple[list[Finding], dict[str, int]]:
+REFUSED = "the module itself refuses"
+AGREED = "the file gives PyTorch's outputs"
+
+
+class Probe:
+    """A module and its file, tried beside each other; the file is opened at the first case, once for all."""
+
+    def __init__(self, subject: Subject, graph: Graph, folder: Path) -> None:
+        self.subject, self.graph = subject, graph
+        self._folder = folder
+        self._opened: File | None = None
+
+    def tried(self, case: RunCase, at: str, *, agrees: float = _AGREES) -> str:
+        """What the two do in a case, in a sentence that begins with `AGREED`, `REFUSED` or a fault."""
+        module = self.subject.module
+        with preserved(module):
+            given = arguments.call(module, arguments.bind(module, case.inputs))
+        if given.error:
+            return f"{REFUSED} {at} ({given.error.splitlines()[0][:160]})"
+        expected = {name: arrays.to_value(given.values[place]) for name, place in self.graph.outputs.items()}
+        try:
+            actual = self._file().run(feeds(self.subject, self.graph, case))
+        except Exception as error:  # ONNX Runtime's errors have no common base
+            return f"PyTorch runs and ONNX Runtime fails ({str(error).splitlines()[0][:160]})"
+        problem = next((said for name in expected if (said := _differs(expected[name], actual[name], agrees))), "")
+        return f"the file {problem}" if problem else AGREED
+
+    def _file(self) -> File:
+        self._opened = self._opened or File(self._folder)
+        return self._opened
+
+
+def judge(probe: Probe, example: RunCase, user: Sequence[RunCase]) -> tuple[list[Finding], dict[str, int]]:
     """Judges each restriction by what the module and the file do at sizes that it excludes.
 
     Returns:
         Findings, and for dims without a declared range the number that their sizes must be a multiple of.
     """
+    subject, graph = probe.subject, probe.graph
     found, steps = dict[tuple[str, ...], Finding](), dict[str, int]()
     for item in graph.restrictions:
-        seen = [_probe(subject, graph, item, sizes, example, user, folder) for sizes in _nearest(item)]
+        seen = [_probe(probe, sizes, example, user) for sizes in _nearest(item)]
         told = [one for one in seen if one]
         undeclared = not any(_declared(subject, name) for name in item.dims)
         if undeclared and told and all(one.startswith(REFUSED) for one in told):
@@ -71,10 +102,6 @@ def judge(
         if known is None or worst([known.status, made.status]) != known.status:
             found[tuple(item.dims)] = made
     return list(found.values()), steps
-
-
-REFUSED = "the module itself refuses"
-AGREED = "the file gives PyTorch's outputs"
 
 
 def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared: bool) -> Finding:
@@ -122,37 +149,14 @@ def _nearest(item: Restriction) -> list[dict[str, int]]:
     return [sizes for at, sizes in enumerate(picked) if sizes not in picked[:at]]
 
 
-def _probe(
-    subject: Subject,
-    graph: Graph,
-    item: Restriction,
-    sizes: dict[str, int],
-    example: RunCase,
-    user: Sequence[RunCase],
-    folder: Path,
-) -> str:
+def _probe(probe: Probe, sizes: dict[str, int], example: RunCase, user: Sequence[RunCase]) -> str:
     """What happens at these sizes, in a sentence; empty where it can't be tried."""
     ranges = {name: (size, size) for name, size in sizes.items()}
-    made = cases.boundary_cases(subject.declared, ranges, example, user)
+    made = cases.boundary_cases(probe.subject.declared, ranges, example, user)
     case = next((one for one in made if all(one.dims.get(name) == size for name, size in sizes.items())), None)
     if case is None:
         return ""
-    return tried(subject, graph, case, folder, ", ".join(f"{name} = {size}" for name, size in sizes.items()))
-
-
-def tried(subject: Subject, graph: Graph, case: RunCase, folder: Path, at: str, *, agrees: float = _AGREES) -> str:
-    """What the module and the file do in a case, in a sentence that begins with `AGREED`, `REFUSED` or a fault."""
-    with preserved(subject.module):
-        given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
-    if given.error:
-        return f"{REFUSED} {at} ({given.error.splitlines()[0][:160]})"
-    expected = {name: arrays.to_value(given.values[place]) for name, place in graph.outputs.items()}
-    try:
-        actual = File(folder).run(feeds(subject, graph, case))
-    except Exception as error:  # ONNX Runtime's errors have no common base
-        return f"PyTorch runs and ONNX Runtime fails ({str(error).splitlines()[0][:160]})"
-    problem = next((said for name in expected if (said := _differs(expected[name], actual[name], agrees))), "")
-    return f"the file {problem}" if problem else AGREED
+    return probe.tried(case, ", ".join(f"{name} = {size}" for name, size in sizes.items()))
 
 
 def _differs(expected: Value, actual: Value, agrees: float) -> str:
