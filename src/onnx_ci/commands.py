@@ -112,9 +112,10 @@ def export(
         progress_for(sys.stderr, environment, len(selected)) as progress,
         _exporters(interpreter, folders, environment, selected) as workers,
     ):
-        code = job.exit_code(job.export_models(loaded, selected, folders, workers, progress))
+        outcomes = job.export_models(loaded, selected, folders, workers, progress)
         _say_commit(folders, environment)
-        return code
+    _tell(outcomes, folders, environment)
+    return job.exit_code(outcomes)
 
 
 def verify(
@@ -145,7 +146,18 @@ def verify(
         progress_for(sys.stderr, environment, total) as progress,
         _judges(interpreter, folders, environment) as workers,
     ):
-        return job.exit_code(job.verify_artifacts(found, targets, folders, workers, progress, known, base))
+        outcomes = job.verify_artifacts(found, targets, folders, workers, progress, known, base)
+    _tell(outcomes, folders, environment)
+    return job.exit_code(outcomes)
+
+
+def _tell(outcomes: Sequence[job.Outcome], folders: job.Folders, environment: Environ) -> None:
+    """Prints what a job found that somebody must look at: its results are on disk, and a report may be far."""
+    from onnx_ci.report import terminal
+
+    told = terminal.render_findings([outcome.result for outcome in outcomes], str(folders.results))
+    if told is not None:
+        terminal.show(told, sys.stdout, environment)
 
 
 def calibrate(

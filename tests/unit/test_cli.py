@@ -121,6 +121,19 @@ def test_calibrating_a_wrong_model_is_a_broken_promise(project):
     assert "net on cpu: y: refused, since it is wrong: " in done.stdout
 
 
+def test_judging_alone_prints_every_finding_that_somebody_must_look_at(project):
+    job = JobSpec(model=replace(linear_job().model, name="net"), targets=[CPU])
+    model = linear_model(weight=2 * WEIGHT)
+    write_artifact(project / "onnx-ci-out" / "artifacts" / "net", job=job, model=model)
+    done = onnx_ci(project, "verify")
+    assert done.returncode == 1
+    held = json.loads((project / "onnx-ci-out" / "results" / "net.cpu.json").read_text())["findings"]
+    broken = [one for one in held if one["status"] == "fail"]
+    assert len(broken) > 1
+    assert all(f"fail   {one['rule']} net on cpu" in done.stdout for one in broken)
+    assert f"{len(broken)} broken" in done.stdout.splitlines()[-1]
+
+
 def test_a_calibration_that_cannot_be_read_is_a_config_error(project):
     (project / "onnx-ci.calibration.json").write_text("{}")
     done = onnx_ci(project, "plan")

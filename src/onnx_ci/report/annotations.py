@@ -11,6 +11,7 @@ from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label
 from onnx_ci.report.escape import command_data, command_property, line, path
 from onnx_ci.report.merge import why_missing
 from onnx_ci.report.rows import findings, legs_of
+from onnx_ci.report.troubles import gravity
 
 Level = Literal["error", "warning"]
 _CAUSE = "parity.divergence"
@@ -45,13 +46,8 @@ def collect(report: Report, *, config: str) -> list[Annotation]:
         report: The merged report.
         config: Path of the config file, where findings without a file are shown.
     """
-    found = [Annotation(level="error", title="onnx-ci", message=problem) for problem in report.problems]
-    for leg in report.missing:
-        why = why_missing(leg, report.results)
-        said = f"{label(leg.model, leg.variant)} on {leg.target}: {why or 'no result'}"
-        level: Level = "error" if leg.required and not why else "warning"
-        found.append(Annotation(level=level, title="onnx-ci: no result", message=said, file=config, line=1))
-    listed = findings(report, "error", "fail", "warn")
+    found: list[Annotation] = []
+    listed = sorted(findings(report, "error", "fail", "warn"), key=gravity)
     causes = [(result, finding) for result, finding in listed if finding.rule == _CAUSE and path(finding.file)]
     for result, finding in listed:
         broken = finding.status != "warn" and result.required
@@ -67,6 +63,12 @@ def collect(report: Report, *, config: str) -> list[Annotation]:
                 line=(line(cause.line) or 1) if file else 1,
             )
         )
+    found += [Annotation(level="error", title="onnx-ci", message=problem) for problem in report.problems]
+    for leg in report.missing:
+        why = why_missing(leg, report.results)
+        said = f"{label(leg.model, leg.variant)} on {leg.target}: {why or 'no result'}"
+        level: Level = "error" if leg.required and not why else "warning"
+        found.append(Annotation(level=level, title="onnx-ci: no result", message=said, file=config, line=1))
     return sorted(_at_once(found, config), key=lambda one: one.level != "error")
 
 

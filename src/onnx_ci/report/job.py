@@ -5,14 +5,11 @@ The only job with a write token. It runs nobody's code and believes nothing it r
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
-
-from rich.console import Console
 
 from onnx_ci import commits
 from onnx_ci.errors import ExitCode
@@ -31,7 +28,6 @@ from onnx_ci.report.post import NotPosted, Posted
 from onnx_ci.report.pull import NoPull
 
 CONFIG = "onnx-ci.toml"
-_PLAIN_WIDTH = 160
 
 
 def run(
@@ -77,7 +73,7 @@ def run(
     written = write.files(out / "report", _texts(report, here, past))
     if history:
         written += write.files(history.parent, {history.name: histories.text(past)})
-    _say(report, stdout, env)
+    terminal.show(terminal.render(report), stdout, env)
     stdout.write(f"Wrote {', '.join(path.as_posix() for path in written)}\n")
     if path := env.get("GITHUB_STEP_SUMMARY"):
         write.append(path, markdown.summary(report, here, limit=markdown.SUMMARY_LIMIT - _size(Path(path))))
@@ -130,16 +126,6 @@ def _texts(report: Report, here: Context, past: Sequence[Point]) -> dict[str, st
         "junit.xml": junit.render(report, config=here.config),
         "index.html": page.render(report, here, past),
     }
-
-
-def _say(report: Report, stdout: TextIO, env: Mapping[str, str]) -> None:
-    """Prints the table; on a runner so that no name in it can give a command."""
-    token = secrets.token_hex(16) if env.get("GITHUB_ACTIONS") == "true" else ""
-    if token:
-        stdout.write(f"::stop-commands::{token}\n")
-    terminal.show(report, Console(file=stdout, width=None if stdout.isatty() else _PLAIN_WIDTH))
-    if token:
-        stdout.write(f"::{token}::\n")
 
 
 def _post(

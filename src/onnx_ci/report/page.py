@@ -7,18 +7,18 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
-from onnx_ci.records.report import Report, VersionChange
+from onnx_ci.records.report import Leg, Report, VersionChange
 from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, causes, label
 from onnx_ci.report import why
 from onnx_ci.report.context import Context
 from onnx_ci.report.escape import hypertext, line, path
 from onnx_ci.report.history import Point, Series, series, sparkline
-from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, times
 from onnx_ci.report.promises import Promise, promises
-from onnx_ci.report.rows import ICONS, Row, findings, golden_word, rows, verdict
+from onnx_ci.report.rows import ICONS, Row, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
 from onnx_ci.report.table import HEADERS, latency, parity, place
+from onnx_ci.report.troubles import NO_RESULT, Trouble, troubles
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -62,7 +62,6 @@ def render(report: Report, context: Context, past: Sequence[Point] = ()) -> str:
             f"<title>onnx-ci</title><style>{STYLE}</style></head><body>",
             f"<h1>{ICONS[report.status]} onnx-ci: {hypertext(conclusion(report, listed))}</h1>",
             f"<p>onnx-ci {__version__}{commit}{base}{run}</p>",
-            _list("Problems", report.problems),
             _troubles(report),
             _list("Notes", report.notes),
             _fold("Versions that changed against the base", _table(_CHANGES, map(_change, report.versions))),
@@ -122,15 +121,18 @@ def _result(result: Result, past: Series | None) -> str:
 
 def _troubles(report: Report) -> str:
     """What broke or could not be told, before any table; nothing where nothing did."""
-    absent = [leg for leg in report.missing if leg.required and not why_missing(leg, report.results)]
-    said = [f"{ICONS['missing']} {hypertext(f'{label(one.model, one.variant)} on {one.target}')}" for one in absent]
-    said = [f"{name} has no result: its job was not started, or ended before it wrote one" for name in said]
-    said += [_trouble(result, finding) for result, finding in findings(report, "error", "fail")]
+    said = [_trouble(one) for one in troubles(report)]
     items = "\n".join(f'<div class="trouble">{one}</div>' for one in said)
     return f"<h2>To look at ({len(said)})</h2>\n{items}" if said else ""
 
 
-def _trouble(result: Result, finding: Finding) -> str:
+def _trouble(one: Trouble) -> str:
+    if isinstance(one, str):
+        return f"{ICONS['error']} {hypertext(one)}"
+    if isinstance(one, Leg):
+        name = hypertext(f"{label(one.model, one.variant)} on {one.target}")
+        return f'{ICONS["missing"]} {name} has no result<br><span class="hint">{NO_RESULT}</span>'
+    result, finding = one
     mark, rule, subject, said = _finding(finding)
     name = hypertext(f"{label(result.model, result.variant)} on {result.target}")
     parts = [f"{mark} {rule}", name, *([subject] if subject else []), *([] if result.required else ["not required"])]

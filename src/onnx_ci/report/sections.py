@@ -7,18 +7,19 @@ from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
 from onnx_ci.records.environment import Environment
-from onnx_ci.records.report import Report
+from onnx_ci.records.report import Leg, Report
 from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
 from onnx_ci.report import escape, why
 from onnx_ci.report.context import Context
 from onnx_ci.report.contract_change import KINDS, Kind
 from onnx_ci.report.contract_diff import changes_of
 from onnx_ci.report.escape import code, prose
-from onnx_ci.report.merge import why_missing
 from onnx_ci.report.numbers import NBSP, NONE, count, milliseconds
 from onnx_ci.report.promises import promises
 from onnx_ci.report.rows import ICONS, Row, findings
 from onnx_ci.report.table import grid
+from onnx_ci.report.troubles import NO_RESULT, Trouble
+from onnx_ci.report.troubles import troubles as listed
 
 SHOWN_PACKAGES = re.compile(r"python|torch|onnx|onnx-ir|onnxscript|onnxruntime(-[a-z0-9-]+)?|numpy")
 _RULE = re.compile(rf"(?:{'|'.join(STAGES)})\.[a-z0-9-]{{1,60}}")
@@ -69,16 +70,8 @@ def facts(report: Report, rows: Sequence[Row], context: Context) -> str:
 
 
 def troubles(report: Report, context: Context) -> list[str]:
-    """Everything somebody must look at, a paragraph each: problems, then errors and broken promises."""
-    items = [f"❓ {prose(problem, limit=600)}" for problem in report.problems]
-    items += [
-        f"❓ {code(label(leg.model, leg.variant), limit=80)} on {prose(leg.target, limit=40)} has no result<br>\n"
-        "→ Its job was not started, or ended before it wrote one: look at its log."
-        for leg in report.missing
-        if leg.required and not why_missing(leg, report.results)
-    ]
-    items += [_item(result, finding, context) for result, finding in findings(report, "error", "fail")]
-    return items
+    """Everything somebody must look at, a paragraph each, in the order of `troubles`."""
+    return [_trouble(one, context) for one in listed(report)]
 
 
 def details(report: Report, context: Context) -> list[tuple[str, str]]:
@@ -102,6 +95,15 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
 def footer(context: Context) -> str:
     """Who made it, and where the rules are explained."""
     return f"<sub>onnx-ci {__version__} · [what each rule means]({context.rules_url})</sub>"
+
+
+def _trouble(one: Trouble, context: Context) -> str:
+    if isinstance(one, str):
+        return f"❓ {prose(one, limit=600)}"
+    if isinstance(one, Leg):
+        name = code(label(one.model, one.variant), limit=80)
+        return f"❓ {name} on {prose(one.target, limit=40)} has no result<br>\n→ {NO_RESULT}"
+    return _item(*one, context)
 
 
 def rule(id: str, context: Context) -> str:

@@ -35,10 +35,11 @@ def progress_for(stream: TextIO, environment: Mapping[str, str], total: int) -> 
 
 
 def verdict_line(result: Result) -> str:
-    """One line on a result: its status, and the first finding that made it so."""
+    """One line on a result: its status, the first finding that made it so, and how many more did."""
     reasons = [found for found in result.findings if found.status == result.status and result.status != "pass"]
     reason = f": {reasons[0].rule}: {reasons[0].message}" if reasons else ""
-    return f"{result.status}{reason}"[:500].replace("\n", " ")
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"{result.status}{reason}"[:500].replace("\n", " ") + more
 
 
 class LineProgress:

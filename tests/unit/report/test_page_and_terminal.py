@@ -2,6 +2,7 @@ import base64
 import hashlib
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 from rich.console import Console
@@ -30,7 +31,7 @@ class Tags(HTMLParser):
 
 def printed(report, width=160):
     stream = io.StringIO()
-    terminal.show(report, Console(file=stream, width=width))
+    Console(file=stream, width=width).print(terminal.render(report))
     return stream.getvalue()
 
 
@@ -99,6 +100,42 @@ def test_the_terminal_shows_the_rows_and_what_broke():
     assert re.search(r"pool@480x640 +cpu +parity, golden +0.570 > 5e-6 +drift", text)
     assert "models/pool.py:44" in text
     assert text.rstrip().endswith("onnx-ci: 1 of 4 models broke a promise")
+
+
+def test_a_terminal_that_has_no_report_gets_every_finding_and_no_flood_of_warnings():
+    broken = [finding("contract.range", "fail", dim, f"{dim} narrowed", file="net.py", line=4) for dim in ("h", "w")]
+    unknown = finding("parity.run", "error", "", "no kernel", hint="try another")
+    cases = [finding("export.range", "warn", f"case {at}", f"size {at} odd") for at in range(9)]
+    results = [
+        result("net", "export", [*broken, unknown, *cases]),
+        result("net", "cpu", [finding("golden.drift", "pass", "", "")]),
+    ]
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(terminal.render_findings(results, "out/results"))
+    text = stream.getvalue()
+    for said in ("h narrowed", "w narrowed", "net.py:4", "no kernel", "try another", "size 2 odd"):
+        assert said in text
+    assert "size 3 odd" not in text
+    assert "and 6 more of export.range on net" in text
+    assert text.rstrip().endswith("2 broken, 1 could not be told, 9 warnings: all of it in out/results")
+    assert terminal.render_findings(results[1:], "out/results") is None
+
+
+def test_what_broke_at_a_line_stands_before_what_is_not_known_and_what_is_missing():
+    found = [
+        finding("environment.worker", "error", "", "died", file="net.py", line=1),
+        finding("export.stopped", "fail", "", "no place"),
+        finding("parity.runtime", "fail", "y", "at a line", file="net.py", line=7),
+    ]
+    legs = [Leg(model="net", variant=None, target=name, required=True) for name in ("export", "cpu", "gpu")]
+    other = replace(result("net", "npu", [finding("parity.run", "fail", "", "beside", file="net.py")]), required=False)
+    legs.append(Leg(model="net", variant=None, target="npu", required=False))
+    plan = Plan(schema_version=1, config="c", legs=legs)
+    report = merge([result("net", "cpu", found), result("net", "export", []), other], plan, ["a stray file"])
+    wanted = ["at a line", "no place", "died", "a stray file", "net on gpu has no result", "beside"]
+    for text in (page.render(report, Context()).partition("<table>")[0], printed(report)):
+        places = [text.index(said) for said in wanted]
+        assert places == sorted(places)
 
 
 def test_the_terminal_takes_no_markup_and_no_codes_from_outside():

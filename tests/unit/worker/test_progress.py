@@ -75,4 +75,5 @@ def test_the_verdict_names_the_first_finding_behind_it():
         finding("contract.range", "fail", "batch", "narrowed\nto 4"),
         finding("parity.runtime", "fail", "y", "off"),
     ]
-    assert verdict_line(result("fail", found)) == "fail: contract.range: narrowed to 4"
+    assert verdict_line(result("fail", found)) == "fail: contract.range: narrowed to 4 (and 1 more)"
+    assert verdict_line(result("fail", found[:2])) == "fail: contract.range: narrowed to 4"
