@@ -66,6 +66,7 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     start = state.RandomState.now()
     with stages("entrypoint"):
         given = load(request.job.model, Path(request.root))
+    with stages("first call"):
         subject, findings = prepare(given)
     example, user = given.example, given.user
 
@@ -134,8 +135,7 @@ class _Maker:
         """All of it, in order; gives the findings, the artifact's digest and the timings."""
         self._folder.mkdir()
         findings = list(self._graph.findings)
-        with self._stages("cases"):
-            seen = self._evaluate()
+        seen = self._evaluate()
         self._graph, corrected = edges.correct_output_sizes(self._graph, seen.sizes)
         findings += [*seen.findings, *corrected, *self._judge_graph()]
         before = self._folder.with_name("unoptimized") if self._graph.unoptimized is not None else None
@@ -168,9 +168,11 @@ class _Maker:
 
     def _evaluate(self) -> Evaluation:
         example, user = self._known(self._example), [self._known(case) for case in self._user]
-        made = gather.gather(self._subject, self._graph, example, user, self._request.job.latency.shapes)
-        known = user or [example]
-        seen = evaluate.evaluate(self._subject, self._graph, [*known, *made.cases], self._folder)
+        with self._stages("cases"):
+            made = gather.gather(self._subject, self._graph, example, user, self._request.job.latency.shapes)
+        with self._stages("run cases"):
+            cases = [*(user or [example]), *made.cases]
+            seen = evaluate.evaluate(self._subject, self._graph, cases, self._folder)
         seen.notes[:0] = made.notes
         seen.findings += made.findings
         seen.batch = made.batch.resolved(seen.cases)

@@ -209,7 +209,7 @@ def test_a_healthy_model_passes_with_a_whole_artifact(classifier):
     assert result.target == "export"
     assert result.artifact == artifact.digest()
     assert changed_files(artifact) == []
-    assert set(result.stages) >= {"entrypoint", "capture", "translate", "cases", "save"}
+    assert set(result.stages) >= {"entrypoint", "first call", "capture", "translate", "cases", "run cases", "save"}
     assert {timing.runner for timing in result.latency} == {"eager", "onnxruntime"}
 
 
