@@ -108,12 +108,17 @@ class _Judge:
         if shipped is not None:
             measures = measured(self.shipped.twin, feeds, self.shipped.made)
             self._note(case, "optimizer", _settled(after, shipped, rounding, measures))
-        errors = {one.base: one for one in found}
+        before, now = _errors(found), _errors(after)
         return replace(
             case,
             outputs=[
-                replace(item, e_unoptimized=errors[item.name].error, rounding=rounding.get(item.name))
-                if item.name in errors
+                replace(
+                    item,
+                    e_unoptimized=before[item.name],
+                    e_exported=now.get(item.name),
+                    rounding=rounding.get(item.name),
+                )
+                if item.name in before
                 else item
                 for item in case.outputs
             ],
@@ -172,6 +177,14 @@ def _settled(
     measures: Iterable[Mapping[str, float]],
 ) -> list[function.Verdict]:
     return function.settled(found, before, measures, whole=lambda _: True, exact=not run.by_reference)
+
+
+def _errors(found: Sequence[Deviation]) -> dict[str, float]:
+    """By output, that of its worst item."""
+    errors: dict[str, float] = {}
+    for one in found:
+        errors[one.base] = max(one.error, errors.get(one.base, 0.0))
+    return errors
 
 
 def _tried(twin: Twin, feeds: Mapping[str, Value]) -> TwinRun | None:

@@ -20,6 +20,7 @@ class CaseOutput:
     Attributes:
         e_torch: relL2 of PyTorch in its own dtype against the oracle; None without an oracle, or for exact dtypes.
         e_unoptimized: relL2 of the unoptimized graph in float64 against the oracle; None where that was not run.
+        e_exported: The same of the file as it was exported.
         rounding: What rounding of the constants that the exporter made can do to it in the unoptimized graph, as relL2;
             None where nobody measured it, which is also where `e_unoptimized` left no doubt.
     """
@@ -29,6 +30,7 @@ class CaseOutput:
     shape: list[int]
     e_torch: float | None = None
     e_unoptimized: float | None = None
+    e_exported: float | None = None
     rounding: float | None = None
 
 

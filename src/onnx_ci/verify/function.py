@@ -20,7 +20,17 @@ from onnx_ci.twin import Twin, Unoracled, measured
 
 _RULE = "parity.function"
 _HINT = "Run it with the exporter's optimizer switched off, and look at what the optimizer folded or fused."
+_OLDER = (
+    "Export it with exporter = 'dynamo' too, whose graph is looked at before its optimization as well. The older "
+    "exporter's own constant folding is switched off by do_constant_folding=False in export_kwargs()."
+)
+_CHANGED = (
+    "Export it again; where a step after the export changes the file on purpose, that step changes what it computes."
+)
 _TRANSLATED = "See parity.divergence of the export for the operator and its line: write it in other operators."
+
+_SAME = 2.0
+"""By how much the error of one and the same file may grow from the export's machine to this one."""
 
 
 @dataclass(slots=True)
@@ -31,8 +41,14 @@ class Judged:
     verdicts: list[function.Verdict] = field(default_factory=list)
 
 
-def judge(artifact: Artifact, listed: CaseList) -> Judged:
-    """Judges the file on the smallest cases; what one of them shows stands, though a later one can't be told."""
+def judge(artifact: Artifact, listed: CaseList, exporter: str = "dynamo") -> Judged:
+    """Judges the file on the smallest cases; what one of them shows stands, though a later one can't be told.
+
+    Args:
+        artifact: Whose file is run.
+        listed: Its cases.
+        exporter: Which one wrote it, for what is advised.
+    """
     chosen = function.chosen(listed.cases)
     if not chosen:
         why = next((case.unoracled for case in listed.cases if case.unoracled), "there is no case to run")
@@ -52,7 +68,8 @@ def judge(artifact: Artifact, listed: CaseList) -> Judged:
         ended = f"a case can't be read: {error.what}"
     if ended and not verdicts:
         return _skipped(ended)
-    words = function.Words(rule=_RULE, graph="the file", hint=_HINT, blame=_blame(chosen))
+    hint = _OLDER if exporter == "torchscript" else _HINT
+    words = function.Words(rule=_RULE, graph="the file", hint=hint, blame=_blame(chosen, verdicts))
     findings = function.findings(verdicts, words, sorted(by_reference))
     return Judged(findings + (_skipped(ended, "further cases were ").findings if ended else []), verdicts)
 
@@ -82,19 +99,31 @@ def _judge(
     return judged, set(run.by_reference)
 
 
-def _blame(cases: Sequence[Case]) -> dict[str, tuple[str, str]]:
-    """What the export's look at the unoptimized graph says of a failure, by output, and what to do about it."""
-    outputs = [output for case in cases for output in case.outputs]
-    return {output.name: _origin([one for one in outputs if one.name == output.name]) for output in outputs}
+def _blame(cases: Sequence[Case], verdicts: Sequence[function.Verdict]) -> dict[str, tuple[str, str]]:
+    """By output, what the export's look at both graphs says of a failure, and what to do about it."""
+    known = {(case.index, output.name): output for case in cases for output in case.outputs}
+    told = {key: output for key, output in known.items() if output.e_unoptimized is not None}
+    errors: dict[str, list[tuple[float, float | None]]] = {}
+    for one in (one.deviation for one in verdicts if one.status in ("warn", "fail")):
+        if output := told.get((one.case.index, one.base)):
+            errors.setdefault(one.base, []).append((one.error, output.e_exported))
+    return {name: _origin([one for (_, other), one in told.items() if other == name], errors[name]) for name in errors}
 
 
-def _origin(outputs: Sequence[CaseOutput]) -> tuple[str, str]:
-    told = [one for one in outputs if one.e_unoptimized is not None]
-    if not told:
-        return "", _HINT
-    if all(function.within(one.e_unoptimized, one.rounding) for one in told):
-        return "; the graph before the exporter's optimizer is, so the optimizer brought it in", _HINT
-    return "; the graph before the exporter's optimizer is not either, so the translation brought it in", _TRANSLATED
+def _origin(outputs: Sequence[CaseOutput], errors: Sequence[tuple[float, float | None]]) -> tuple[str, str]:
+    """Args: what the export knew of an output, and by failing case its error here and when it was exported."""
+    if not all(function.within(one.e_unoptimized, one.rounding) for one in outputs):
+        return (
+            "; the graph before the exporter's optimizer is not either, so the translation brought it in",
+            _TRANSLATED,
+        )
+    grown = [then is not None and not here <= _SAME * then for here, then in errors]
+    if any(grown):
+        return "; as it was exported it is, so a change of the file since then brought it in", _CHANGED
+    if any(then is None for _, then in errors):
+        who = "the optimizer or a later change of the file"
+        return f"; the graph before the exporter's optimizer is, so {who} brought it in", _HINT
+    return "; the graph before the exporter's optimizer is, so the optimizer brought it in", _HINT
 
 
 def _beside(row: OutputFigures, verdict: function.Verdict | None) -> OutputFigures:

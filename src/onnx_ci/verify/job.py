@@ -163,7 +163,7 @@ def _function(job: Leg) -> None:
         if job.model is None or job.cases is None:
             job.skip("parity.function", job.blocked or f"{layout.CASES} can't be read")
             return
-        judged = function.judge(job.artifact, job.cases)
+        judged = function.judge(job.artifact, job.cases, job.contract.exporter if job.contract else "dynamo")
         job.findings += judged.findings
         job.figures = function.shown(job.figures, judged)
 

@@ -19,12 +19,14 @@ OFF = WEIGHT.copy()
 OFF[1, 1] *= 1 + 2e-6
 
 
-def artifact_of(folder, weight=None, made=(), e_unoptimized=1e-16, rounding=None, **more):
+def artifact_of(folder, weight=None, made=(), e_unoptimized=1e-16, e_exported=1e-6, rounding=None, **more):
     """A linear model whose export looked at the unoptimized graph, and found this."""
     artifact = write_artifact(folder, model=linear_model(weight=weight), **more)
     listed = artifact.cases()
     for at, case in enumerate(listed.cases):
-        outputs = [replace(one, e_unoptimized=e_unoptimized, rounding=rounding) for one in case.outputs]
+        outputs = [
+            replace(one, e_unoptimized=e_unoptimized, e_exported=e_exported, rounding=rounding) for one in case.outputs
+        ]
         listed.cases[at] = replace(case, outputs=outputs)
     layout.write_record(folder, layout.CASES, replace(listed, made=None if made is None else list(made)))
     return artifact
@@ -51,6 +53,25 @@ def test_a_weight_that_is_off_by_two_millionths_is_found_and_laid_at_the_optimiz
     assert found.status == "fail"
     assert "so the optimizer brought it in" in found.message
     assert found.data["cases"] == ["example", "batch=5"]
+
+
+def test_a_file_that_was_right_when_it_was_exported_was_changed_since(tmp_path):
+    found = only(artifact_of(tmp_path, OFF, e_exported=1e-16))
+    assert "a change of the file since then brought it in" in found.message
+    assert "optimizer" not in found.message + found.hint
+
+
+def test_an_artifact_that_does_not_say_what_its_file_was_leaves_both_open(tmp_path):
+    found = only(artifact_of(tmp_path, OFF, e_exported=None))
+    assert "so the optimizer or a later change of the file brought it in" in found.message
+
+
+def test_the_older_exporter_has_no_optimizer_to_switch_off(tmp_path):
+    artifact = artifact_of(tmp_path, OFF, e_unoptimized=None, e_exported=None)
+    (found,) = function.judge(artifact, artifact.cases(), "torchscript").findings
+    assert found.status == "fail"
+    assert "optimizer" not in found.message + found.hint
+    assert "do_constant_folding=False" in found.hint
 
 
 def test_what_the_unoptimized_graph_has_too_is_laid_at_the_translation(tmp_path):
