@@ -154,9 +154,9 @@ def check(**options: Any) -> ExitCode:
 
 
 @cli.command()
-@click.argument("id")
+@click.argument("id", default="")
 def rule(id: str) -> ExitCode:
-    """Explain a rule: what it says, why it matters, how to mend it; or list the rules of a stage."""
+    """Explain a rule: what it says, why it matters, how to mend it; or list the rules, all or those of a stage."""
     from onnx_ci import rules
 
     click.echo(rules.explain(id))

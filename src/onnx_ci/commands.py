@@ -183,6 +183,8 @@ def calibrate(
             for target in (target for target in spec.targets if not targets or target.name in targets):
                 legs.append(calibration.perform(artifact, spec, target, workers, folders.logs))
                 print("\n".join(calibration.told(legs[-1], spec)), flush=True)
+    if any(leg.answer and leg.answer.calibration for leg in legs):
+        print(calibration.LEGEND)
     written = calibration.write(loaded, legs)
     if written is not None:
         print(f"{written}: commit it; the next export is judged by it")

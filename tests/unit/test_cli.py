@@ -104,6 +104,8 @@ def test_calibrating_writes_a_file_that_the_next_run_reads(project):
     done = onnx_ci(project, "calibrate")
     assert done.returncode == 0, done.stderr
     assert "net on cpu: y: largest ratio 0, budget 4" in done.stdout
+    assert "A ratio is the runtime's error over PyTorch's own" in done.stdout
+    assert "0: no run errs more than passes whatever the budget" in done.stdout
     assert "net on gpu: not calibrated: CUDAExecutionProvider" in done.stdout
     assert "onnx-ci.calibration.json: commit it" in done.stdout
     (net,) = load(project / "onnx-ci.toml", cwd=project).models

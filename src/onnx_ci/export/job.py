@@ -25,6 +25,7 @@ from onnx_ci.export import (
     probe,
     program,
     promise,
+    refused,
     retry,
     rewrite,
     save,
@@ -96,7 +97,7 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
             hint="Is the disk full, or the folder read-only? Name another one with --out.",
         ) from error
     promised = layout.Artifact(target).contract()
-    found = located([*findings, *_without_reference(more, findings)])
+    found = located(refused.merged([*findings, *_without_reference(more, findings)]))
     return _result(request, environment, stages, found, digest, timings, promised)
 
 

@@ -28,7 +28,8 @@ class Calibration:
         machine: Processor, cores and platform.
         artifact: Digest of the artifact that was run.
         contract: Digest of what was promised of inputs, outputs and dims.
-        observed: By output, the smallest budget with which all runs pass; 0 within the floor of the dtype.
+        observed: By output, the smallest budget with which all runs pass: their error as a multiple of PyTorch's own; 0
+            within the floor of the dtype.
     """
 
     date: str

@@ -62,13 +62,13 @@ def parse(text: str, stage: Stage) -> dict[str, Rule]:
 
 
 def explain(id: str) -> str:
-    """What `onnx-ci rule` prints: a rule, or the rules of a stage.
+    """What `onnx-ci rule` prints: a rule, the rules of a stage, or without an id all of them.
 
     Raises:
         UsageError: There is neither.
     """
-    of_stage = [rule for rule in catalogue().values() if rule.stage == id]
-    return render_stage(of_stage) if of_stage else render_text(get(id))
+    of_stage = [rule for rule in catalogue().values() if not id or rule.stage == id]
+    return render_list(of_stage) if of_stage else render_text(get(id))
 
 
 def get(id: str) -> Rule:
@@ -94,11 +94,15 @@ def render_text(rule: Rule) -> str:
     return "\n\n".join(parts)
 
 
-def render_stage(rules: list[Rule]) -> str:
-    """Writes the rules of a stage for a terminal, a line each with what it says."""
+def render_list(rules: list[Rule]) -> str:
+    """Writes rules for a terminal, a line each with what it says, and a blank one between stages."""
     width = max(len(rule.id) for rule in rules)
-    lines = [f"{rule.id:<{width}}  {rule.what}" for rule in rules]
-    return "\n".join([*lines, "", f"`onnx-ci rule {rules[0].id}` says why it matters and how to mend it."])
+    stages = ["\n".join(f"{rule.id:<{width}}  {rule.what}" for rule in ones) for ones in _by_stage(rules)]
+    return "\n\n".join([*stages, f"`onnx-ci rule {rules[0].id}` says why it matters and how to mend it."])
+
+
+def _by_stage(rules: list[Rule]) -> list[list[Rule]]:
+    return [ones for stage in STAGES if (ones := [rule for rule in rules if rule.stage == stage])]
 
 
 def render_markdown(rules: dict[str, Rule]) -> str:
@@ -109,10 +113,8 @@ def render_markdown(rules: dict[str, Rule]) -> str:
         "Each finding of onnx-ci names its rule, `stage.name`. `onnx-ci rule ID` prints what stands here.",
         "The stages run in this order; a fault is found at the earliest one that can name its cause.",
     ]
-    for stage in STAGES:
-        of_stage = [rule for rule in rules.values() if rule.stage == stage]
-        if of_stage:
-            lines += ["", f"## {stage}"]
+    for of_stage in _by_stage([*rules.values()]):
+        lines += ["", f"## {of_stage[0].stage}"]
         for rule in of_stage:
             lines += ["", f"### {rule.id}", "", rule.what, "", f"**Why it matters.** {rule.why}"]
             lines += ["", f"**How to mend.** {rule.mend}"]

@@ -20,6 +20,11 @@ from onnx_ci.worker import answers
 from onnx_ci.worker.files import write_text
 from onnx_ci.worker.launch import Workers
 
+LEGEND = (
+    "A ratio is the runtime's error over PyTorch's own in the same dtype, both against PyTorch in float64: the largest "
+    "of all runs and cases. 0: no run errs more than passes whatever the budget. A budget is twice the ratio, at least "
+    "the config's."
+)
 _CALIBRATED = TypeAdapter(Calibrated)
 
 
@@ -90,7 +95,7 @@ def told(leg: Leg, job: JobSpec) -> list[str]:
         return [f"{where}: not calibrated: {leg.answer.absent}"]
     spec = replace(job.model.parity, calibration=leg.answer.calibration)
     lines = [
-        f"{where}: {output}: largest ratio {seen:g}, budget {spec.budget_of(output):.3g}"
+        f"{where}: {output}: largest ratio {seen:.3g}, budget {spec.budget_of(output):.3g}"
         for output, seen in leg.answer.calibration.observed.items()
     ]
     lines += [

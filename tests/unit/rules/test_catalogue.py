@@ -107,7 +107,14 @@ def test_a_stage_is_shown_with_its_rules_a_line_each():
     assert "onnx-ci rule contract." in shown[-1]
     assert rules.explain("parity.run") == rules.render_text(rules.get("parity.run"))
     with pytest.raises(UsageError):
-        rules.explain("")
+        rules.explain("contracts")
+
+
+def test_without_an_id_all_rules_are_listed_stage_after_stage():
+    *listed, last = rules.explain("").splitlines()
+    assert [line.split("  ")[0] for line in listed if line] == list(rules.catalogue())
+    assert listed.count("") == len({rule.stage for rule in rules.catalogue().values()})
+    assert "`onnx-ci rule " in last
 
 
 def test_the_page_holds_each_rule_once():
