@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,9 @@ sys.exit(int(wrong.any()))
 
 
 def plain(name: str) -> str:
-    """A name that a file can have on every system; never one of dots alone."""
-    return _PLAIN.sub("_", name).strip(".") or "_"
+    """A name that a file can have on every system, never one of dots alone; names that differ stay different."""
+    made = _PLAIN.sub("_", name).strip(".")
+    return made if made and made == name else f"{made or '_'}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def write(folder: Path, part: Part, *, title: str, optimized: bool = False, provider: str = CPU) -> str:

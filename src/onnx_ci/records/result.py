@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field
 from typing import Any, Literal, get_args
 
@@ -52,6 +53,13 @@ def causes(found: Finding) -> list[str]:
     """The exceptions behind a finding, the outermost first; none where it has none, or where they are no texts."""
     told = found.data.get("chain")
     return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
+
+
+def output_of(subject: str, outputs: Collection[str]) -> str:
+    """The output that a subject is or is an item of: "y" of "y[2]"; an output may itself be called so."""
+    while subject not in outputs and subject.endswith("]") and "[" in subject:
+        subject = subject.rpartition("[")[0]
+    return subject
 
 
 def finding(rule: str, status: Status, subject: str, message: str, **more: Any) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onnx_ci.records.report import Report
-from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label
+from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, output_of
 from onnx_ci.report.escape import command_data, command_property, line, path
 from onnx_ci.report.merge import why_missing
 from onnx_ci.report.rows import findings, legs_of
@@ -74,13 +74,12 @@ def collect(report: Report, *, config: str) -> list[Annotation]:
 
 def _cause(result: Result, finding: Finding, causes: Iterable[tuple[Result, Finding]]) -> Finding:
     """The finding that names where this one's output goes wrong: of its own leg or of the export; else itself."""
-    output = finding.subject.partition("[")[0]
     for other, cause in causes:
         same = (other.model, other.variant) == (result.model, result.variant)
         legs = legs_of(other) & {*legs_of(result), EXPORT_TARGET}
         told = same and legs and finding.stage == "parity"
         outputs = cause.data.get("outputs")
-        if told and isinstance(outputs, list) and output in outputs:
+        if told and isinstance(outputs, list) and output_of(finding.subject, outputs) in outputs:
             return cause
     return finding
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from onnx_ci.records.contract import Contract
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.messages import Calibrated, CalibrateRequest
 from onnx_ci.records.model import ParitySpec, TargetSpec
-from onnx_ci.records.result import Finding
+from onnx_ci.records.result import Finding, output_of
 from onnx_ci.verify import calibrated, function, placement, structure
 from onnx_ci.verify.opener import Opener
 from onnx_ci.verify.parity import CaseRuns, run_cases
@@ -81,7 +81,8 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
     cases = [case for case in listed.cases if not case.is_special]  # rounding is measured on usual values
     spec = _strict(request.job.model.parity)
     progress("twin")
-    seen = _Seen(refused=_other_functions(function.judge(artifact, listed).findings))
+    outputs = [item.name for item in contract.outputs]
+    seen = _Seen(refused=_other_functions(function.judge(artifact, listed).findings, outputs))
     for run in _runs(environment.cores):
         progress(run.name)
         opener = Opener(artifact, replace(target, threads=run.threads), request.job.model.custom_ops)
@@ -98,7 +99,7 @@ def calibrate(request: CalibrateRequest, progress: Callable[[str], None]) -> Cal
             return Calibrated(absent=active.message)
         ran = run_cases(session, artifact, cases, spec, inner=opener.inner(optimized=run.level))
         session.close()
-        _take(seen, run, ran, spec)
+        _take(seen, run, ran, spec, outputs)
     manual = request.job.model.parity.outputs
     observed = {name: value for name, value in seen.observed.items() if name not in seen.refused and name not in manual}
     return Calibrated(
@@ -112,9 +113,9 @@ def _strict(spec: ParitySpec) -> ParitySpec:
     return replace(spec, budget=HIGHEST, outputs={}, calibrations={}, calibration=None)
 
 
-def _other_functions(findings: Sequence[Finding]) -> dict[str, str]:
+def _other_functions(findings: Sequence[Finding], outputs: Collection[str]) -> dict[str, str]:
     """Outputs that the file computes by another function than the module: no budget makes up for that."""
-    return {one.subject.partition("[")[0]: one.message for one in findings if one.status in ("fail", "error")}
+    return {output_of(one.subject, outputs): one.message for one in findings if one.status in ("fail", "error")}
 
 
 def _sound(artifact: Artifact, request: CalibrateRequest) -> None:
@@ -133,7 +134,7 @@ def _runs(cores: int) -> Iterator[_Run]:
         yield _Run(LEVELS[-1], cores)
 
 
-def _take(seen: _Seen, run: _Run, ran: CaseRuns, spec: ParitySpec) -> None:
+def _take(seen: _Seen, run: _Run, ran: CaseRuns, spec: ParitySpec, outputs: Collection[str]) -> None:
     if ran.not_told:
         name, why = ran.not_told[0]
         raise OnnxCiError(f"nothing is known of case {name}: {why}", hint=_HINT)
@@ -143,7 +144,7 @@ def _take(seen: _Seen, run: _Run, ran: CaseRuns, spec: ParitySpec) -> None:
     findings, _ = parity.judge(ran.comparisons, spec)
     for found in findings:
         if found.status in ("fail", "error") and found.rule != "parity.reference-nan":
-            seen.refused.setdefault(found.subject.partition("[")[0], f"{found.message} ({run.name})")
+            seen.refused.setdefault(output_of(found.subject, outputs), f"{found.message} ({run.name})")
     for output, ratio in _ratios(ran.comparisons).items():
         # Beyond the highest it failed above, or is known from too few elements to be called a fault.
         seen.observed[output] = max(seen.observed.get(output, 0.0), min(ratio, HIGHEST))

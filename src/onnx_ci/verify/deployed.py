@@ -17,7 +17,7 @@ from onnx_ci.artifact.layout import Artifact
 from onnx_ci.records import strict
 from onnx_ci.records.messages import Deployed, DeployedRequest
 from onnx_ci.records.model import ParitySpec, TargetSpec
-from onnx_ci.records.result import Finding, Status, finding
+from onnx_ci.records.result import Finding, Status, finding, output_of
 from onnx_ci.verify import calibrated, parity, placement, places
 from onnx_ci.verify.leg import Leg, judge_latency, judge_provider
 from onnx_ci.verify.session import RuntimeFault
@@ -87,7 +87,7 @@ def _parity(leg: Leg, loosened: Mapping[str, str]) -> None:
         spec, _ = calibrated.apply(spec, strict.strict(leg.target), leg.contract, machine.describe())
     runs = parity.run_cases(leg.session, leg.artifact, cases, spec, inner=leg.opener.inner())
     verdict = parity.judge(runs, cases, spec, machine.today())
-    missed = {one.subject.partition("[")[0] for one in verdict.findings if _misses_by_hand(one)}
+    missed = {output_of(one.subject, spec.outputs) for one in verdict.findings if _misses_by_hand(one)}
     if spec.rounding and missed:
         # A tolerance by hand is meant for strict arithmetic: what this rounding is known to cost is allowed beside it.
         kept = {name: one for name, one in spec.outputs.items() if name not in missed}

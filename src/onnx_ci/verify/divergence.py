@@ -21,7 +21,7 @@ from onnx_ci.numerics import parity
 from onnx_ci.numerics.comparison import CaseComparison
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
-from onnx_ci.records.result import Finding, OutputFigures, Status
+from onnx_ci.records.result import Finding, OutputFigures, Status, output_of
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.twin import Twin, Unoracled
 
@@ -101,17 +101,17 @@ def judge(
         origins: Where the file's values come from.
         repros: Where the folder that shows it is written; None for nowhere.
     """
+    model = onnx.load(str(artifact.model), load_external_data=False)
+    names = {item.name for item in model.graph.output}
     failing: dict[str, list[str]] = {}
     for row in figures:
         if row.status == "fail":
-            failing.setdefault(row.case, []).append(row.output.partition("[")[0])
+            failing.setdefault(row.case, []).append(output_of(row.output, names))
     cases = [one.case for one in comparisons if one.case.name in failing]
     if not cases:
         return []
-    model = onnx.load(str(artifact.model), load_external_data=False)
     feeds = {case.index: tensors.read_values(artifact.case_folder(case.index), "input") for case in cases}
     case = min(cases, key=lambda one: sum(getattr(value, "size", 0) for value in feeds[one.index].values()))
-    names = {item.name for item in model.graph.output}
     outputs = list(dict.fromkeys(name for name in failing[case.name] if name in names))
     try:
         if not outputs or _fails_on_cpu(artifact, comparisons, case, feeds[case.index], spec, providers, outputs):
@@ -148,7 +148,7 @@ def _fails_on_cpu(
     here = parity.compare_case(case, tensors.read_values(folder, "output"), actual, oracle, spec, unit=unit)
     _, figures = parity.judge([here if one.case is case else one for one in comparisons], spec)
     return any(
-        row.status == "fail" and row.case == case.name and row.output.partition("[")[0] in outputs for row in figures
+        row.status == "fail" and row.case == case.name and output_of(row.output, outputs) in outputs for row in figures
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from onnx_ci.records import codec
 from onnx_ci.records.messages import DiagnoseRequest, Diagnosis, Event, ExportRequest, Request
-from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, StageCost
+from onnx_ci.records.result import Finding, Result, StageCost
 from onnx_ci.worker import answers
 from onnx_ci.worker.launch import Workers
 
@@ -78,7 +78,7 @@ class _Asker:
     @property
     def repro(self) -> Path | None:
         """The folder for a script that shows the failure alone; removed with the others when an export begins."""
-        return Path(self.first.repro) / EXPORT_TARGET if self.first.repro else None
+        return Path(self.first.repro) if self.first.repro else None
 
     def ask(self, what: Literal["part", "other exporter"], seconds: float) -> Diagnosis | str:
         """The answer, or why there is none."""
@@ -120,7 +120,7 @@ def _with_part(found: Finding, answer: Diagnosis | str, asker: _Asker) -> Findin
         hints.append(f"The exporter's own report is logs/{asker.report.name}.")
         data["report"] = f"logs/{asker.report.name}"
     if answer.shown and asker.repro is not None:
-        data["repro"] = "/".join(asker.repro.parts[-3:])
+        data["repro"] = "/".join(asker.repro.parts[-2:])
         hints.append(f"{data['repro']}/{SCRIPT} shows it alone, with torch and the model's own code.")
     return _more(replace(found, message=message), " ".join(hints), data)
 

@@ -103,7 +103,7 @@ def export_models(
             root=str(folders.root.resolve()),
             artifact=str((folders.artifacts / name).resolve()),
             golden=str(stored.resolve()) if stored.is_dir() else None,
-            repro=str((folders.repro / name).resolve()),
+            repro=str((folders.repro / f"{name}.{EXPORT_TARGET}").resolve()),
         )
         leg = Leg(model=model, target=EXPORT_TARGET, verb="export", required=True, lock=config.lock)
         # What concerns the project as a whole is said once, whichever models a job exports.

@@ -126,7 +126,7 @@ def test_the_smallest_part_that_still_fails_is_named(project, workers, exporter)
     assert found.message.endswith("; the smallest part that still fails is layers.1.attention (Attention)")
     assert found.data["other_takes"] is False
     assert "stops too" in found.hint
-    assert found.data["repro"] == "repro/encoder/export"
+    assert found.data["repro"] == "repro/encoder.export"
     code, said = shown(project, found, exporter)
     assert code == 1
     assert "bessel_j0" in said
