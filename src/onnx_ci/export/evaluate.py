@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from onnx_ci.artifact import tensors
+from onnx_ci.artifact import log, tensors
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
@@ -20,6 +20,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
 from onnx_ci.numerics.figures import relative_error
+from onnx_ci.numerics.words import case_text
 from onnx_ci.records.cases import BatchIdentity, Case, CaseOutput
 from onnx_ci.records.result import Finding, finding
 
@@ -59,6 +60,7 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
             seen.notes.append(f"{case.name} is left out: {problem}")
             continue
         index = len(seen.cases)
+        log.say(f"PyTorch runs {case_text(case.name, case.dims)}")
         called = redraw.call(subject, case)
         call, given = called.call, called.given
         seen.findings += called.findings

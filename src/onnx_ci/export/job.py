@@ -142,20 +142,33 @@ class _Maker:
         before = self._folder.with_name("unoptimized") if self._graph.unoptimized is not None else None
         with self._stages("save"):
             self._save(before)
-        with self._stages("twin"):
-            translated = translation.judge(seen.cases, self._subject.module, self._folder, before)
-            seen.cases = translated.cases
-            findings += translated.findings
-        with self._stages("contract"):
-            tried = Probe(self._subject, self._graph, self._folder)
-            judged, steps = probe.judge(tried, self._example, self._user)
-            findings += [*judged, *self._judge_opset()]
-            findings = _settled(findings, outside.judge(tried, self._user))
-            findings = excluded.settle(tried, findings, self._example, self._user)
-            self._write_records(seen, steps, translated.made)
+        findings += self._judge_opset()
+        timings = list[Timing]()
+        if self._request.runs_file:
+            findings, timings = self._run(findings, seen, before)
+        else:
+            findings += probe.untried(self._graph)
+            self._write_records(seen, {}, None)
         with self._stages("golden"):
             golden = goldens.readable(self._request.golden)
             findings += goldens.judge(self._subject, self._graph, golden) if golden else []
+        digest = layout.write_manifest(self._folder)
+        return [self._exported(seen), *findings], digest, timings
+
+    def _run(
+        self, findings: list[Finding], seen: Evaluation, before: Path | None
+    ) -> tuple[list[Finding], list[Timing]]:
+        """All that runs the written file, a fault of which may end this process; the findings with what it shows."""
+        with self._stages("twin"):
+            translated = translation.judge(seen.cases, self._subject.module, self._folder, before)
+            seen.cases = translated.cases
+            findings = [*findings, *translated.findings]
+        with self._stages("contract"):
+            tried = Probe(self._subject, self._graph, self._folder)
+            judged, steps = probe.judge(tried, self._example, self._user)
+            findings = _settled([*findings, *judged], outside.judge(tried, self._user))
+            findings = excluded.settle(tried, findings, self._example, self._user)
+            self._write_records(seen, steps, translated.made)
         with self._stages("check"):
             targets = self._request.job.targets
             findings += check.judge(
@@ -163,9 +176,7 @@ class _Maker:
             )
         with self._stages("latency"):
             budget = self._request.job.latency.budget_seconds
-            timings = timing.compare(self._subject, self._graph, self._example, self._folder, budget)
-        digest = layout.write_manifest(self._folder)
-        return [self._exported(seen), *findings], digest, timings
+            return findings, timing.compare(self._subject, self._graph, self._example, self._folder, budget)
 
     def _evaluate(self) -> Evaluation:
         example, user = self._known(self._example), [self._known(case) for case in self._user]
@@ -214,7 +225,7 @@ class _Maker:
             save.save(self._graph.unoptimized, before, single_file=False)
             save.release(self._graph.unoptimized)
 
-    def _write_records(self, seen: Evaluation, steps: dict[str, int], made: list[str]) -> None:
+    def _write_records(self, seen: Evaluation, steps: dict[str, int], made: list[str] | None) -> None:
         promised = promise.contract(self._subject, self._graph, steps, Path(self._request.root), self._environment)
         layout.write_record(self._folder, layout.CONTRACT, promised)
         layout.write_record(self._folder, layout.CONFIG, self._request.job)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_ci.artifact import layout
+from onnx_ci.artifact import layout, log
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, cases, guards
 from onnx_ci.export.guards import Restriction
@@ -18,6 +18,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
 from onnx_ci.numerics.layers import nonfinite_fault
+from onnx_ci.numerics.words import case_text
 from onnx_ci.records.model import CPU
 from onnx_ci.records.result import Finding, finding, worst
 
@@ -70,6 +71,7 @@ class Probe:
         if given.error:
             return f"{REFUSED} {at} ({given.error.splitlines()[0][:160]})"
         expected = {name: arrays.to_value(given.values[place]) for name, place in self.graph.outputs.items()}
+        log.say(f"ONNX Runtime runs {case_text(case.name, case.dims)}, which the export leaves out")
         try:
             actual = self._file().run(feeds(self.subject, self.graph, case))
         except Exception as error:  # ONNX Runtime's errors have no common base
@@ -105,10 +107,9 @@ def judge(probe: Probe, example: RunCase, user: Sequence[RunCase]) -> tuple[list
 
 
 def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared: bool) -> Finding:
-    at: dict[str, Any] = {"file": item.place.file, "line": item.place.line} if item.place and item.place.file else {}
-    seen_at = f" ({item.place.shown})" if item.place else ""
+    at = _at(item)
     size = ", ".join(f"{name} = {value}" for name, value in item.excluded[0].items())
-    said = f"the export assumes {item.text}{seen_at}, and the file does not check it"
+    said = _said(item)
     data = {"condition": item.text, "excluded": item.excluded[:10]}
     subject_name = ", ".join(item.dims)
     refused = [one for one in told if one.startswith(REFUSED)]
@@ -135,6 +136,29 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
     return finding(
         "contract.guard", "warn", subject_name, f"{said}; it is false at {size}, yet {AGREED} there", data=data, **at
     )
+
+
+def untried(graph: Graph) -> list[Finding]:
+    """What is said of the restrictions where the file must not be run."""
+    return [
+        finding(
+            "contract.guard",
+            "skip",
+            ", ".join(item.dims),
+            f"{_said(item)}; what comes of it was not tried",
+            **_at(item),
+        )
+        for item in graph.restrictions
+    ]
+
+
+def _said(item: Restriction) -> str:
+    seen_at = f" ({item.place.shown})" if item.place else ""
+    return f"the export assumes {item.text}{seen_at}, and the file does not check it"
+
+
+def _at(item: Restriction) -> dict[str, Any]:
+    return {"file": item.place.file, "line": item.place.line} if item.place and item.place.file else {}
 
 
 def _declared(subject: Subject, name: str) -> bool:

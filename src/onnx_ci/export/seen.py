@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from onnx_ci.artifact import layout, machine, tensors
+from onnx_ci.artifact import layout, log, machine, tensors
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.divergence.session import CpuSession
 from onnx_ci.export import arguments, casefiles
@@ -17,6 +17,7 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import NamedInputs
 from onnx_ci.numerics import parity
 from onnx_ci.numerics.parity import CaseComparison
+from onnx_ci.numerics.words import case_text
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import CPU, ParitySpec, TargetSpec
 
@@ -43,6 +44,7 @@ class Seen:
             return seen
         for case in cases:
             if not case.refused:
+                log.say(f"ONNX Runtime runs {case_text(case.name, case.dims)}")
                 try:
                     seen.comparisons.append(seen.compare(case, file.run(seen.values(case, "input"))))
                 except Exception:  # it stops at this size, which `parity.run` tells

@@ -56,13 +56,13 @@ class Translation:
 
     Attributes:
         cases: With the figures of the unoptimized graph.
-        made: Constants of the file that the exporter made.
+        made: Constants of the file that the exporter made; None where nobody looked.
         wrong: Outputs that either graph gets wrong, each in the first case that shows it.
     """
 
     findings: list[Finding]
     cases: list[Case]
-    made: list[str]
+    made: list[str] | None
     wrong: list[Wrong] = field(default_factory=list)
 
 

@@ -41,6 +41,7 @@ class Event:
             or "died" (no answer: `message` says of what: a signal, an exit code, the time or the memory limit).
         stage: What the worker was at, for "progress"; for "raised" the kind of cause: "package" (one is not installed,
             `where` names it), "machine", or "" (the model's own).
+        crashed: For "died": by a signal of native code, such as a segmentation fault.
         internal: Whether what was raised is a fault of onnx-ci itself; the log has the traceback.
         exit_code: What "raised" asks the process to exit with.
         payload: The verb's record, encoded, for "result".
@@ -52,6 +53,7 @@ class Event:
     message: str = ""
     where: str = ""
     hint: str = ""
+    crashed: bool = False
     internal: bool = False
     exit_code: int = 3
     payload: dict[str, Any] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class ExportRequest:
         artifact: Absolute folder to write; it is made anew.
         golden: Absolute folder of this model's golden; None where there is none to compare with.
         repro: Absolute folder for what shows a fault without the rest; it is made anew. None for nowhere.
+        runs_file: Whether the written file is run here too; False once that has ended a worker.
     """
 
     job: JobSpec
@@ -73,6 +76,7 @@ class ExportRequest:
     artifact: str
     golden: str | None = None
     repro: str | None = None
+    runs_file: bool = True
 
 
 @record

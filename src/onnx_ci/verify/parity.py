@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from onnx_ci.artifact import tensors
+from onnx_ci.artifact import log, tensors
 from onnx_ci.artifact.layout import Artifact, ArtifactError
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.numerics import parity
 from onnx_ci.numerics.parity import CaseComparison
+from onnx_ci.numerics.words import case_text
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, OutputFigures, finding
@@ -75,6 +76,7 @@ def run_cases(
     for case in cases:
         if case.refused:
             continue
+        log.say(f"ONNX Runtime runs {case_text(case.name, case.dims)}")
         try:
             runs.comparisons.append(_compare(session, artifact, case, spec, runs.unused, inner, twice=twice))
         except ArtifactError as error:

@@ -76,7 +76,7 @@ def result_of(event: Event, leg: Leg, workers: Workers, log: Path, stages: list[
         status="error",
         artifact=None,
         environment=_environment_or_none(workers, log),
-        findings=[_why_no_result(event, leg, log, stages)],
+        findings=[why_no_result(event, leg, log, stages)],
         log=log.name,
     )
 
@@ -88,14 +88,15 @@ def _environment_or_none(workers: Workers, log: Path) -> Environment:
         return Environment(onnx_ci=__version__, python="", platform="", cpu="", cores=0)
 
 
-def _why_no_result(event: Event, leg: Leg, log: Path, stages: list[str]) -> Finding:
+def why_no_result(event: Event, leg: Leg, log: Path, stages: list[str]) -> Finding:
+    """What is said of a worker that gave no result."""
     where = f" in stage {stages[-1]}" if stages else ""
     printed = _last_lines(log)
     data: dict[str, object] = {"log": printed, "stage": stages[-1] if stages else ""}
     place = {"file": leg.model.declared_in or None, "line": leg.model.declared_at}
     if event.kind == "died":
         message = f"the worker gave no result{where}: {event.message}"
-        hint = f"Its output ends with: {printed.splitlines()[-1]}" if printed else "It printed nothing."
+        hint = f"Its log ends with: {printed.splitlines()[-1]}" if printed else "It printed nothing."
         return finding("environment.worker", "error", "", message, hint=hint, data=data, **place)
     if event.internal:
         message = f"a fault in onnx-ci{where}: {event.message}"

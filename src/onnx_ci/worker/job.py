@@ -17,7 +17,7 @@ from onnx_ci.records.environment import LockFile
 from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
 from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
-from onnx_ci.worker.answers import Leg, result_of
+from onnx_ci.worker.answers import Leg, result_of, why_no_result
 from onnx_ci.worker.artifacts import list_variants
 from onnx_ci.worker.deployed import with_deployed
 from onnx_ci.worker.diagnosis import diagnosed
@@ -28,6 +28,8 @@ from onnx_ci.worker.second import second_export
 
 EXPORT_MODULES = ("torch", "onnx", "onnxruntime", "onnxscript")
 VERIFY_MODULES = ("numpy", "onnx", "onnxruntime")
+_RUN_THE_FILE = ("twin", "contract", "check", "latency")
+"""Stages of an export that run what it wrote: where one of them ends the worker, the export is none the worse."""
 _NEEDED = {
     "export": frozenset({"torch", "onnx", "onnxruntime", "onnxscript", "numpy"}),
     "verify": frozenset({"onnx", "onnxruntime", "numpy"}),
@@ -194,6 +196,10 @@ def _perform(
 
     start = time.monotonic()
     event = workers.perform(request, note)
+    if isinstance(asked, ExportRequest) and event.crashed and stages and stages[-1] in _RUN_THE_FILE:
+        more = [*more, why_no_result(event, leg, log, stages)]
+        payload = codec.encode(replace(asked, runs_file=False))
+        event = workers.perform(replace(request, id=workers.next_id(), payload=payload), note)
     spent = time.monotonic() - start
     result = result_of(event, leg, workers, log, stages)
     if isinstance(asked, ExportRequest):

@@ -22,7 +22,7 @@ from onnx_ci.errors import ExitCode, MachineError, OnnxCiError
 from onnx_ci.records import codec
 from onnx_ci.records.messages import Event, Request
 from onnx_ci.worker import verbs
-from onnx_ci.worker.watch import GroupMemory, adopt_orphans, describe_exit, kill_group, kill_orphans
+from onnx_ci.worker.watch import GroupMemory, adopt_orphans, crashed, describe_exit, kill_group, kill_orphans
 
 _POLL_SECONDS = 0.05
 _MAX_LINE = 256 << 20
@@ -166,7 +166,8 @@ class _Watch:
         status = self._reap(killed=bool(verdict))
         if not self.finished:
             message = verdict or describe_exit(status)
-            _write(self.events, Event(id=self.request.id, kind="died", message=message))
+            fault = not verdict and crashed(status)
+            _write(self.events, Event(id=self.request.id, kind="died", message=message, crashed=fault))
 
     def _take(self, chunk: bytes) -> None:
         *lines, self.buffer = (self.buffer + chunk).split(b"\n")

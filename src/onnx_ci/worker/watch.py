@@ -82,6 +82,16 @@ def _stat(entry: str) -> list[str]:
         return []
 
 
+_CRASHES = frozenset(
+    getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT") if hasattr(signal, name)
+)
+
+
+def crashed(status: int) -> bool:
+    """Whether native code brought a process down, from what `os.waitpid` gave."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) in _CRASHES
+
+
 def describe_exit(status: int) -> str:
     """Says how a process ended, from what `os.waitpid` gave."""
     if os.WIFSIGNALED(status):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from onnx_ci.worker.watch import GroupMemory, describe_exit, kill_group
+from onnx_ci.worker.watch import GroupMemory, crashed, describe_exit, kill_group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -35,14 +35,20 @@ def test_a_group_that_is_gone_can_be_killed_again():
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "said", "fault"),
     [
-        ("import os; os.abort()", "ended by SIGABRT"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL (the system may have run out of memory)"),
-        ("import os; os._exit(7)", "exit code 7 and no result"),
+        ("import os; os.abort()", "ended by SIGABRT", True),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV", True),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "SIGKILL (the system may have run out of memory)",
+            False,
+        ),
+        ("import os; os._exit(7)", "exit code 7 and no result", False),
     ],
 )
-def test_each_way_to_end_is_named(code, said):
+def test_each_way_to_end_is_named(code, said, fault):
     pid = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", code])
     _, status = os.waitpid(pid, 0)
     assert said in describe_exit(status)
+    assert crashed(status) == fault
