@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What can be told only on a machine with a CUDA GPU, in under eight minutes: the provider is active, nodes are placed,
-# a planted fallback fails, strict arithmetic and TF32 are two rows, latency is taken with copies outside.
+# a planted fallback fails, strict arithmetic and TF32 are two rows, latency is taken with copies outside, and
+# the peak of memory is told on the host and on the device.
 #
 #     benchmarks/gpu_smoke.sh          installs torch (CPU build) and onnxruntime-gpu into a temporary environment
 #     benchmarks/gpu_smoke.sh --cpu    the same checks without a GPU: other providers stand in for CUDA
@@ -19,7 +20,7 @@ mode=gpu
 case "${1:-}" in
   --cpu) mode=cpu ;;
   "") ;;
-  *) sed -n '2,13p' "$0"; exit 2 ;;
+  *) sed -n '2,14p' "$0"; exit 2 ;;
 esac
 began=$SECONDS
 
@@ -173,6 +174,14 @@ check("the strict row is strict", rows[0] <= 5e-6, f"relL2 strict {rows[0]:.2g},
 timed = [one for one in results.get(("net", "loose"), {}).get("latency", []) if one["samples_ms"]]
 shown = f"p50 {timed[0]['p50_ms']:.4g} ms" if timed else "none"
 check("latency is taken with copies outside", bool(timed) and timed[0]["transfers"] == "outside", shown)
+peaks = results.get(("net", "loose"), {}).get("memory", [])
+peak = peaks[0] if peaks else {"host_bytes": None, "host_note": "absent", "device_bytes": None, "device_note": "absent"}
+shown = f"{(peak['host_bytes'] or 0) >> 20} MiB {peak['host_note']}"
+check("the peak of the host's memory is told", (peak["host_bytes"] or 0) > 0, shown)
+if mode == "gpu":
+    # Two values of [4, 64, 128, 64] in float32 are alive at once.
+    shown = f"{(peak['device_bytes'] or 0) / 2**20:.1f} MiB {peak['device_note']}"
+    check("the peak of the device's memory is told", (peak["device_bytes"] or 0) >= 2 * 4 * 64 * 128 * 64 * 4, shown)
 check("all of it took under eight minutes", int(seconds) < 480, f"{seconds} s")
 sys.exit(1 if failed else 0)
 CHECKS

@@ -10,7 +10,7 @@ from onnx_ci.records.calibration import Calibration
 from onnx_ci.records.model import JobSpec, TargetSpec
 from onnx_ci.records.result import Finding, OutputFigures, StageCost, Timing
 
-Verb = Literal["environment", "export", "reexport", "diagnose", "verify", "deployed", "calibrate"]
+Verb = Literal["environment", "export", "reexport", "diagnose", "verify", "deployed", "memory", "calibrate"]
 
 
 @record
@@ -191,6 +191,18 @@ class Deployed:
     figures: list[OutputFigures]
     timings: list[Timing]
     stages: dict[str, StageCost]
+
+
+@record
+class MemoryRequest:
+    """What measuring the memory of one file on one target needs; in a process that has opened none before.
+
+    Attributes:
+        base: Whether it is the base's file that is measured, on the head's case.
+    """
+
+    verify: VerifyRequest
+    base: bool = False
 
 
 @record

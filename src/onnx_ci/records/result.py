@@ -143,6 +143,31 @@ class Timing:
 
 
 @record
+class Memory:
+    """The peak of memory while a file is opened and runs a case, above what the process held before.
+
+    Attributes:
+        runner: "onnxruntime" for what is judged, "base" for what it is compared with.
+        case: Of the inputs that take the most bytes.
+        runs: How many there were.
+        host_bytes: Resident memory of the process; None where it was not measured, and `host_note` says why. Else the
+            note says how, where it is not the usual way.
+        device_bytes: Of the device's own memory, likewise; None with no note where the target has no device.
+    """
+
+    runner: str
+    case: str
+    dims: dict[str, int]
+    provider: str
+    threads: int
+    runs: int = 0
+    host_bytes: int | None = None
+    host_note: str = ""
+    device_bytes: int | None = None
+    device_note: str = ""
+
+
+@record
 class Result:
     """What one model did on one target; the export job writes one too, under the target name "export".
 
@@ -165,6 +190,7 @@ class Result:
     latency: list[Timing] = field(default_factory=list)
     log: str = ""
     contract: Contract | None = None
+    memory: list[Memory] = field(default_factory=list)
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -41,6 +41,14 @@ def milliseconds(value: float | None) -> str:
     return f"{_three_digits(value / 1e3)}{NBSP}s"
 
 
+def size(found: int | None) -> str:
+    """Writes bytes in MiB or GiB: `81.5 MiB`; a file from outside may hold any number."""
+    if found is None or found < 0:
+        return NONE
+    unit, shown = (30, "GiB") if found >= 1 << 30 else (20, "MiB")
+    return f"{_three_digits(min(found, 1 << 60) / (1 << unit))}{NBSP}{shown}"
+
+
 def times(ratio: float) -> str:
     """Writes how many times: `1.54×`."""
     return f"{_three_digits(ratio)}×"

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from onnx_ci import __version__
 from onnx_ci.records.report import Leg, Report, VersionChange
-from onnx_ci.records.result import Finding, OutputFigures, Result, Timing, causes, label
+from onnx_ci.records.result import Finding, Memory, OutputFigures, Result, Timing, causes, label
 from onnx_ci.report import why
 from onnx_ci.report.context import Context
+from onnx_ci.report.costs import PEAK_LEGEND, peak_case
 from onnx_ci.report.escape import hypertext, line, path
 from onnx_ci.report.history import Point, Series, series, sparkline
-from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, times
+from onnx_ci.report.numbers import NBSP, NONE, figure, milliseconds, size, times
 from onnx_ci.report.promises import Promise, promises
 from onnx_ci.report.rows import ICONS, Row, golden_word, rows, verdict
 from onnx_ci.report.sections import conclusion
@@ -38,6 +39,7 @@ _MOST_CAUSES = 20
 _CHANGES = ["Package", "Base", "Here"]
 _PAST = ["Date", "Commit", "p50", "p90", "p99", "Against the base"]
 _TIMES = ["Runner", "Case", "p50", "p90", "p99", "Least", "Most", "Samples", "Threads", "Transfers"]
+_PEAKS = ["Runner", "Case", "Host", "Device", "Provider", "Threads", "Runs"]
 
 
 def render(report: Report, context: Context, past: Sequence[Point] = ()) -> str:
@@ -98,7 +100,7 @@ def _result(result: Result, past: Series | None) -> str:
     packages = sorted({"python": environment.python, **environment.packages}.items())
     artifact = f"<br>artifact <code>{hypertext(result.artifact)}</code>" if result.artifact else ""
     costs = [
-        [hypertext(stage), hypertext(f"{figure(cost.seconds)} s"), _memory(cost.peak_bytes)]
+        [hypertext(stage), hypertext(f"{figure(cost.seconds)} s"), size(cost.peak_bytes)]
         for stage, cost in result.stages.items()
     ]
     name = hypertext(f"{label(result.model, result.variant)} on {result.target}")
@@ -110,6 +112,7 @@ def _result(result: Result, past: Series | None) -> str:
             _fold("Inputs", _table(["Input", "Type and shape", "Sizes"], map(_promise, promises([result])))),
             _fold("Parity", _table(_FIGURES, (_figures(one) for one in result.parity))),
             _fold("Latency", _table(_TIMES, (_timing(one) for one in result.latency))),
+            _fold("Memory peak", _peaks(result.memory)),
             _fold("Latency over time", _past(past) if past else ""),
             _fold("Time and memory", _table(["Stage", "Time", "Peak memory"], costs)),
             _fold("Versions", _table(["Package", "Version"], ([hypertext(a), hypertext(b)] for a, b in packages))),
@@ -193,6 +196,26 @@ def _timing(one: Timing) -> list[str]:
     ]
 
 
+def _peaks(found: Sequence[Memory]) -> str:
+    lines = [
+        [
+            hypertext(one.runner),
+            hypertext(peak_case(one)),
+            _peak(one.host_bytes, one.host_note),
+            _peak(one.device_bytes, one.device_note),
+            hypertext(one.provider),
+            hypertext(str(one.threads)),
+            hypertext(str(one.runs)),
+        ]
+        for one in found
+    ]
+    return f"<p>{PEAK_LEGEND}</p>{_table(_PEAKS, lines)}" if lines else ""
+
+
+def _peak(found: int | None, note: str) -> str:
+    return size(found) + (f"<br><small>{hypertext(note)}</small>" if note else "")
+
+
 def _past(found: Series) -> str:
     """The series that this run stands in; what was measured under other conditions is in none of its lines."""
     lines = [
@@ -207,10 +230,6 @@ def _past(found: Series) -> str:
     since = f"<p>A new series, since other conditions began: {hypertext('; '.join(found.since))}.</p>"
     bars = f"<p><code>{sparkline(found.points)}</code> p50, oldest first</p>"
     return (since if found.since else "") + bars + _table(_PAST, lines)
-
-
-def _memory(size: int | None) -> str:
-    return NONE if size is None else f"{min(max(size, 0), 1 << 60) >> 20} MiB"
 
 
 def _table(headers: Sequence[str], lines: Iterable[Iterable[str]]) -> str:

@@ -9,12 +9,12 @@ from onnx_ci import __version__
 from onnx_ci.records.environment import Environment
 from onnx_ci.records.report import Leg, Report
 from onnx_ci.records.result import EXPORT_TARGET, STAGES, Finding, Result, label
-from onnx_ci.report import escape, why
+from onnx_ci.report import costs, escape, why
 from onnx_ci.report.context import Context
 from onnx_ci.report.contract_change import KINDS, Kind
 from onnx_ci.report.contract_diff import changes_of
 from onnx_ci.report.escape import code, prose
-from onnx_ci.report.numbers import NBSP, NONE, count, milliseconds
+from onnx_ci.report.numbers import NBSP, NONE, count
 from onnx_ci.report.promises import promises
 from onnx_ci.report.rows import ICONS, Row, findings
 from onnx_ci.report.table import grid
@@ -84,7 +84,8 @@ def details(report: Report, context: Context) -> list[tuple[str, str]]:
         ("warnings", _listed("Warnings", report, context, "warn")),
         ("contract", _accepted(report)),
         ("untried sizes", _untried(report)),
-        ("latency", _latency(report)),
+        ("latency", _fold("Latency by case", costs.latency(report))),
+        ("memory", _fold("Memory peak", costs.memory(report))),
         ("parity notes", _parity_notes(report)),
         ("conditions", _conditions(report)),
         ("skipped", _listed("Skipped", report, context, "skip")),
@@ -235,24 +236,6 @@ def _slower(report: Report) -> str:
         parts += [grid(why.HOTTEST, nodes)] if nodes else []
     parts += [prose(why.versions(report))] if parts else []
     return _fold("Why it takes longer than the base", ["\n\n".join(part for part in parts if part)] if parts else [])
-
-
-def _latency(report: Report) -> str:
-    rows = [
-        [
-            code(label(one.model, one.variant), limit=80),
-            prose(one.target, limit=40),
-            prose(timing.case, limit=60),
-            prose(timing.runner, limit=20),
-            f"{milliseconds(timing.p50_ms)}",
-            f"{milliseconds(timing.p90_ms)} / {milliseconds(timing.p99_ms)}",
-            str(len(timing.samples_ms)),
-        ]
-        for one in report.results
-        for timing in one.latency
-    ]
-    headers = ["Model", "Target", "Case", "Runner", "p50", "p90 / p99", "Samples"]
-    return _fold("Latency by case", [grid(headers, rows)]) if rows else ""
 
 
 def _conditions(report: Report) -> str:

@@ -69,6 +69,16 @@ def share_of(profile: Path, strays: Collection[PlacedNode], provider: str) -> fl
     return strayed / total
 
 
+def device_peak(profile: Path, provider: str) -> int | None:
+    """The most bytes that ONNX Runtime's allocator for a provider had given out, weights included; None where it does
+    not tell, as before 1.32.
+    """
+    events, _ = _read(profile)
+    told = [event.get("args", {}) for event in events if event.get("cat") == "Node" and _name(event)]
+    sizes = [str(one.get("mem_in_use_peak", "")) for one in told if one.get("provider") == provider]
+    return max((int(size) for size in sizes if size.isdecimal()), default=None)
+
+
 def _read(profile: Path) -> tuple[list[dict[str, Any]], list[tuple[float, float]]]:
     """All events, and the spans of the later half of the runs."""
     events = [event for event in json.loads(profile.read_text(encoding="utf-8")) if isinstance(event, dict)]

@@ -23,6 +23,7 @@ from onnx_ci.worker.deployed import with_deployed
 from onnx_ci.worker.diagnosis import diagnosed
 from onnx_ci.worker.files import write_result
 from onnx_ci.worker.launch import Workers
+from onnx_ci.worker.memory import with_memory
 from onnx_ci.worker.progress import Progress
 from onnx_ci.worker.second import second_export
 
@@ -207,6 +208,7 @@ def _perform(
         result = diagnosed(result, asked, request, spent, workers, progress.stage, time.monotonic)
     else:
         result = with_deployed(result, asked, request, spent, workers, progress.stage)
+        result = with_memory(result, asked, request, time.monotonic() - start, workers, progress.stage, time.monotonic)
     result = _judge_environment(result, leg, more)
     write_result(folders.results, leg.name, result)
     progress.end(result, log)

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> None:
         if "torch" in arguments:
             _preload(warm="warm" in arguments)
         if "verify" in arguments:
-            _import("onnx_ci.verify.job", "onnx_ci.verify.deployed", "onnxruntime")
+            _import("onnx_ci.verify.job", "onnx_ci.verify.deployed", "onnx_ci.verify.memory", "onnxruntime")
     except ImportError as error:
         _write(events, _raised(0, error))
         return

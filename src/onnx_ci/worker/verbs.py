@@ -11,6 +11,7 @@ from onnx_ci.records.messages import (
     DeployedRequest,
     DiagnoseRequest,
     ExportRequest,
+    MemoryRequest,
     ReexportRequest,
     Request,
     VerifyRequest,
@@ -35,6 +36,10 @@ def perform(request: Request, progress: Callable[[str], None]) -> dict[str, Any]
         from onnx_ci.verify.deployed import deployed
 
         return _encoded(deployed(codec.decode(DeployedRequest, request.payload), progress))
+    if request.verb == "memory":
+        from onnx_ci.verify.memory import memory
+
+        return _encoded(memory(codec.decode(MemoryRequest, request.payload), progress))
     if request.verb == "calibrate":
         from onnx_ci.verify.calibrate import calibrate
 

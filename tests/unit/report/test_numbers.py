@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from onnx_ci.report.numbers import count, figure, milliseconds, times
+from onnx_ci.report.numbers import count, figure, milliseconds, size, times
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,18 @@ def test_a_duration_keeps_its_unit(value, text):
 
 def test_counts_and_ratios():
     assert (count(1, "model"), count(3, "model"), times(1.538)) == ("1\u00a0model", "3\u00a0models", "1.54×")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (-1, "–"),
+        (0, "0\u00a0MiB"),
+        (512 << 20, "512\u00a0MiB"),
+        (1536 << 20, "1.50\u00a0GiB"),
+        (1 << 90, "1073741824\u00a0GiB"),
+    ],
+)
+def test_a_size_is_in_the_unit_that_reads_best_and_bounded(value, text):
+    assert size(value) == text

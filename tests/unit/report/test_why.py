@@ -59,4 +59,4 @@ def test_the_page_folds_it_under_the_finding_and_shows_the_peak_of_memory():
     text = page.render(merge([export, replace(cpu, findings=[slower()])], None, []), Context())
     assert text.count("<summary>Why it takes longer than the base</summary>") == 2  # at the top and in its table
     assert "<th>Peak memory</th>" in text
-    assert "512 MiB" in text
+    assert "512\u00a0MiB" in text
