@@ -15,8 +15,9 @@ from onnx_ci.report.rows import ICONS, Latency, Row, golden_word, other_function
 HEADERS = ("Model", "Target", "Verdict", "Parity", "Golden", "Latency", "Artifact")
 LEGEND = (
     "<sub>Parity: relative L2 error against PyTorch in float64, and what it may be. "
-    "Latency: median of ONNX Runtime; PyTorch eager where it ran on the same machine, "
-    "× where both were timed in interleaved pairs, as with the base (? where its interval spans the limit).</sub>"
+    "Latency, as medians: an export's row has PyTorch eager and, in interleaved pairs with it, ONNX Runtime, both on "
+    "one CPU thread; a target's has ONNX Runtime with the target's settings, × the base's in pairs (? where the "
+    "interval spans the limit), and PyTorch where it ran on the same machine under the same conditions.</sub>"
 )
 
 
@@ -63,12 +64,12 @@ def place(figures: OutputFigures | None) -> str:
 
 
 def latency(found: Latency | None) -> tuple[str, str]:
-    """Median of ONNX Runtime, and PyTorch's beside it, as plain text."""
+    """What was timed, as plain text: a target's median and what stands beside it; an export's of PyTorch, in pairs."""
     if found is None:
         return NONE, ""
     beside = f"PyTorch{NBSP}{milliseconds(found.eager)}" if found.eager is not None else ""
     if found.paired and found.eager and found.runtime:
-        beside += f",{NBSP}{times(found.eager / found.runtime)}"
+        return beside, f"ONNX{NBSP}Runtime {times(found.eager / found.runtime)}{NBSP}as{NBSP}fast"
     base = f"{times(found.base)}{NBSP}the{NBSP}base" if found.base is not None else ""
     if base and not found.settled:
         base += "?"
