@@ -28,7 +28,7 @@ def report(*peaks: Memory) -> Report:
 def test_the_bases_peak_stands_below_the_heads() -> None:
     *_, head, base = costs.memory(report(HEAD, BASE))[-1].splitlines()
     cells = [cell.strip() for cell in head.strip("|").split("|")]
-    assert cells[2:5] == ["all-max (batch=8)", "onnxruntime", f"300{NBSP}MiB"]
+    assert cells[2:5] == ["all-max (batch=8)", "ONNX Runtime", f"300{NBSP}MiB"]
     assert cells[5].startswith(f"1.50{NBSP}GiB<br><sub>by ONNX Runtime")
     assert "not measured" in base
     assert "<b>" not in base
