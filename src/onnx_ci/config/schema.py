@@ -279,6 +279,12 @@ class Latency(Table):
         default="inside",
         description="Whether copies of inputs and outputs to and from the device are inside the clock.",
     )
+    torch_compile: bool = Field(
+        default=False,
+        description="Whether the export times torch.compile beside eager PyTorch and ONNX Runtime. Compiling takes "
+        "seconds to minutes, outside of the clock; what can't be compiled is told, and nothing fails.",
+        examples=[True],
+    )
 
 
 class Lock(Table):

@@ -93,6 +93,14 @@ def parsed_once() -> Iterator[None]:
 _PARSED: dict[Any, Any] = {}
 
 
+def compiled_graphs() -> int | None:
+    """How many graphs torch.compile has made in this process; None where this torch does not tell."""
+    try:
+        return int(importlib.import_module("torch._dynamo.utils").counters["stats"]["unique_graphs"])
+    except (ImportError, AttributeError, LookupError, TypeError):
+        return None
+
+
 def forget_recurrent_dispatch() -> None:
     """Clears what the dispatcher remembers of gru and lstm: a second capture would freeze their time axis."""
     packets: list[Any] = [torch.ops.aten.gru, torch.ops.aten.lstm]

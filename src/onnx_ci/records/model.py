@@ -168,12 +168,14 @@ class LatencySpec:
         budget_seconds: How long may be spent on timing one model on one target.
         shapes: The request mix: sizes by dim, each with a "weight"; empty for the example alone.
         transfers: Whether copies to and from the device are inside the clock.
+        torch_compile: Whether the export times torch.compile beside eager PyTorch and ONNX Runtime.
     """
 
     max_regression: float = 1.1
     budget_seconds: float = 10.0
     shapes: list[dict[str, float]] = field(default_factory=list)
     transfers: Literal["inside", "outside"] = "inside"
+    torch_compile: bool = False
 
 
 @record

@@ -125,7 +125,7 @@ class Timing:
     """Latency of one runner on one case; every sample is kept, in milliseconds.
 
     Attributes:
-        runner: "onnxruntime", "eager" or "base".
+        runner: "onnxruntime", "eager" or "torch.compile"; in a comparison with a base "head" and "base".
         transfers: Whether copies to and from the device are inside the clock.
     """
 

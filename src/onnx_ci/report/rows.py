@@ -28,6 +28,7 @@ KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
 State = Literal["pass", "warn", "fail", "error", "skip", "missing"]
 ICONS: dict[State, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❓", "skip": "⏭️", "missing": "❓"}
 _AND = ", "
+COMPILED = "torch.compile"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +39,7 @@ class Latency:
         runtime: ONNX Runtime, in milliseconds; None where it was not timed.
         eager: PyTorch eager on the same machine under the same conditions, in milliseconds; None where there is none.
         paired: Whether both were measured in one process in interleaved pairs, so that their ratio means something.
+        compiled: torch.compile in the same pairs, in milliseconds; None where it was not asked for or not timed.
         base: How many times the base's time it takes, from interleaved pairs; None where there was no base to time.
         settled: Whether that could be told from what is allowed.
     """
@@ -46,6 +48,7 @@ class Latency:
     runtime: float | None
     eager: float | None
     paired: bool
+    compiled: float | None = None
     base: float | None = None
     settled: bool = True
 
@@ -238,7 +241,10 @@ def _latency(result: Result, export: Result | None) -> Latency | None:
     runtime = _first(result.latency, lambda timing: timing.runner == "onnxruntime")
     eager = _first(result.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))
     if eager or result.target == EXPORT_TARGET or runtime is None:
-        return _against_base(_pair(runtime, eager, paired=runtime is not None and eager is not None), result)
+        found = _pair(runtime, eager, paired=runtime is not None and eager is not None)
+        compiled = _first(result.latency, lambda timing: timing.runner == COMPILED and _alike(timing, runtime))
+        found = replace(found, compiled=compiled.p50_ms) if found and compiled else found
+        return _against_base(found, result)
     elsewhere = None
     if export and runtime.provider == CPU and same_machine(result.environment, export.environment):
         elsewhere = _first(export.latency, lambda timing: timing.runner == "eager" and _alike(timing, runtime))

@@ -69,7 +69,10 @@ def latency(found: Latency | None) -> tuple[str, str]:
         return NONE, ""
     beside = f"PyTorch{NBSP}{milliseconds(found.eager)}" if found.eager is not None else ""
     if found.paired and found.eager and found.runtime:
-        return beside, f"ONNX{NBSP}Runtime {times(found.eager / found.runtime)}{NBSP}as{NBSP}fast"
+        said = f"ONNX{NBSP}Runtime {times(found.eager / found.runtime)}{NBSP}as{NBSP}fast"
+        if found.compiled:
+            said += f", {times(found.compiled / found.runtime)}{NBSP}as{NBSP}fast as torch.compile"
+        return beside, said
     base = f"{times(found.base)}{NBSP}the{NBSP}base" if found.base is not None else ""
     if base and not found.settled:
         base += "?"

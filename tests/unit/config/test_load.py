@@ -71,6 +71,7 @@ max_regression = 1.25
 budget_seconds = 10
 shapes = [{ batch = 1, weight = 0.8 }, { batch = 8, weight = 0.2 }]
 transfers = "outside"
+torch_compile = true
 [lock]
 files = ["requirements.lock"]
 drift = "warn"
@@ -118,6 +119,7 @@ def test_each_key_arrives(project):
         budget_seconds=10.0,
         shapes=[{"batch": 1, "weight": 0.8}, {"batch": 8, "weight": 0.2}],
         transfers="outside",
+        torch_compile=True,
     )
     assert (config.lock.files, config.lock.drift) == ({"requirements.lock": ""}, "warn")
 

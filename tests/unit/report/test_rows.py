@@ -63,6 +63,16 @@ def test_eager_stands_beside_the_runtime_only_on_the_same_machine():
     assert only([export, elsewhere]).latency == Latency(case="example", runtime=1.0, eager=None, paired=False)
 
 
+def test_torch_compile_stands_beside_the_runtime_in_the_pairs_of_an_export():
+    export, cpu = healthy("m", 1.0, 2.0)
+    export = replace(export, latency=[*export.latency, timing("torch.compile", 1.515)])
+    found = only([export, cpu], "export").latency
+    assert found.compiled == 1.515
+    shown = "ONNX\xa0Runtime 1.98×\xa0as\xa0fast, 1.50×\xa0as\xa0fast as torch.compile"
+    assert latency(found) == ("PyTorch\xa02.00\xa0ms", shown)
+    assert only([export, cpu]).latency.compiled is None
+
+
 @pytest.mark.parametrize(
     ("status", "ratio", "shown"),
     [
