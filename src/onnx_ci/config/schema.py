@@ -175,8 +175,10 @@ class Model(Table):
     )
     inputs: dict[v.Text, Input] = Field(default_factory=dict, description="What production sends, by input.")
     dims: dict[v.DimName, Dim] = Field(default_factory=dict, description="Ranges of the dims that shapes name.")
-    batch: Literal["independent", "mixed"] = Field(
-        default="independent", description="Whether a row's result is its own, or may depend on the other rows."
+    batch: Literal["independent", "mixed"] | None = Field(
+        default=None,
+        description="Whether a row's result is its own, or may depend on the other rows. Left out: the file is held to "
+        "it where PyTorch keeps rows apart. Independent: PyTorch itself has to.",
     )
     contract_version: Annotated[int, Field(ge=1, le=2**31)] = Field(
         default=1, description="Raised when a breaking change of the contract is meant."

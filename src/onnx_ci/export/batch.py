@@ -6,22 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import torch
 
-from onnx_ci.export import arguments, arrays
+from onnx_ci.export import arguments, independent
 from onnx_ci.export.affordable import Fits
 from onnx_ci.export.axes import names_in
+from onnx_ci.export.independent import Apart, apart
 from onnx_ci.export.sizes import Plan, Range
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Declared, NamedInputs, RunCase
-from onnx_ci.numerics.dtypes import float_dtype
-from onnx_ci.numerics.figures import relative_error
 from onnx_ci.records.cases import BatchIdentity, Case
+from onnx_ci.records.result import Finding
 
-_SHARE_OF_FLOOR = 0.4
-"""Of what parity allows at least: rows that differ by less are the same rows, added up in another order."""
 _ROWS = 3
 
 
@@ -32,6 +29,7 @@ class Batch:
     Attributes:
         whole: The case with all rows.
         cases: Those to be added: the parts, the permuted one, and the whole where it is new.
+        findings: What the module's rows say of a declaration that they are independent.
     """
 
     whole: RunCase | None = None
@@ -39,6 +37,7 @@ class Batch:
     permuted: RunCase | None = None
     cases: list[RunCase] = field(default_factory=list)
     identity: BatchIdentity = field(default_factory=BatchIdentity)
+    findings: list[Finding] = field(default_factory=list)
 
     def resolved(self, cases: Sequence[Case]) -> BatchIdentity:
         """The identity with the indices of the cases as they were written; none where one of them is missing."""
@@ -69,21 +68,21 @@ def plan(
         fits: Whether a case of these sizes is small enough.
     """
     if subject.spec.batch == "mixed":
-        return _none('the config says batch = "mixed": rows may depend on each other')
+        return _none(subject, 'the config says batch = "mixed": rows may depend on each other')
     dim = batch_dim(subject.declared)
     if dim is None:
-        return _none("no one dim is the first axis of inputs, and nothing else")
+        return _none(subject, "no one dim is the first axis of inputs, and nothing else")
     if dim not in ranges or dim not in example.dims:
-        return _none(f"{dim} does not vary in the file")
+        return _none(subject, f"{dim} does not vary in the file")
     split = _split(ranges[dim], example.dims[dim])
     if split is None:
-        return _none(f"the range of {dim} has no room for a batch in two parts")
+        return _none(subject, f"the range of {dim} has no room for a batch in two parts")
     rows = sum(split)
     dims = example.dims | {dim: rows}
     new = rows != example.dims[dim]
     tried = [dims, *(dims | {dim: part} for part in split)]
     if not all(fits(one) and all(item.allows(one) for item in graph.restrictions) for one in tried):
-        return _none("its parts are outside what the graph holds for")
+        return _none(subject, "its parts are outside what the graph holds for")
     whole = example
     if new:
         whole = replace(make(Plan("batch-whole", f"{rows} rows, to be split and permuted", dims)), redrawn=None)
@@ -98,11 +97,13 @@ def plan(
         _rows(subject, whole, dim, list(rows_of), name, why) for name, (rows_of, why) in taken.items()
     ]
     whole, one, two, permuted = tried_cases = [_called(subject, case) for case in (whole, one, two, permuted)]
-    identity = _try(graph, dim, tried_cases, order)
+    identity, mixing = _try(graph, dim, tried_cases, order)
+    steady = _steady(subject, graph, whole, mixing)
+    findings = independent.judge(subject, identity, steady, split)
     if not identity.split and not identity.permutes:
-        return Batch(identity=identity)
+        return Batch(identity=identity, findings=findings)
     cases = [whole, one, two, permuted] if new else [one, two, permuted]
-    return Batch(whole, [one, two], permuted, cases, identity)
+    return Batch(whole, [one, two], permuted, cases, identity, findings)
 
 
 def batch_dim(declared: Declared) -> str | None:
@@ -116,8 +117,9 @@ def batch_dim(declared: Declared) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _none(why: str) -> Batch:
-    return Batch(identity=BatchIdentity(not_held={"": why}))
+def _none(subject: Subject, why: str) -> Batch:
+    identity = BatchIdentity(not_held={"": why})
+    return Batch(identity=identity, findings=independent.judge(subject, identity, {}, []))
 
 
 def _split(one: Range, example: int) -> tuple[int, int] | None:
@@ -142,13 +144,14 @@ def _rows(subject: Subject, whole: RunCase, dim: str, rows: list[int], name: str
     return RunCase(name, "boundary", why, inputs, whole.dims | {dim: len(rows)})
 
 
-def _try(graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> BatchIdentity:
+def _try(graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> tuple[BatchIdentity, dict[str, Apart]]:
+    """What holds in PyTorch, and how far rows are apart where it does not."""
     given = [case.given for case in cases if case.given is not None]
     failed = next((one.error for one in given if one.error), "")
     if failed:
         said = f"PyTorch does not take the rows apart ({failed.splitlines()[0][:120]})"
-        return BatchIdentity(dim=dim, not_held={"": said})
-    split, permutes, not_held = list[str](), list[str](), dict[str, str]()
+        return BatchIdentity(dim=dim, not_held={"": said}), {}
+    split, permutes, not_held, mixing = list[str](), list[str](), dict[str, str](), dict[str, Apart]()
     for name, at in graph.outputs.items():
         values = [one.values[at] for one in given if len(one.values) > at]
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
@@ -160,14 +163,33 @@ def _try(graph: Graph, dim: str, cases: list[RunCase], order: list[int]) -> Batc
         whole, first, second, moved = tensors
         if len({value.shape[1:] for value in tensors}) > 1:  # rows of another length in a larger batch
             not_held[name] = f"the shape of a row hangs on {dim}"
+            mixing[name] = Apart(not_held[name])
             continue
-        apart = _apart(torch.cat([first, second]), whole)
-        turned = _apart(moved, whole[torch.tensor(order, device=whole.device)])
-        split += [] if apart else [name]
+        parted = apart(torch.cat([first, second]), whole)
+        turned = apart(moved, whole[torch.tensor(order, device=whole.device)])
+        split += [] if parted else [name]
         permutes += [] if turned else [name]
-        if apart or turned:
-            not_held[name] = f"in PyTorch itself the rows depend on each other ({apart or turned})"
-    return BatchIdentity(dim=dim, order=order, split=split, permutes=permutes, not_held=not_held)
+        if found := parted or turned:
+            not_held[name] = f"in PyTorch itself the rows depend on each other ({found.text})"
+            mixing[name] = found
+    return BatchIdentity(dim=dim, order=order, split=split, permutes=permutes, not_held=not_held), mixing
+
+
+def _steady(subject: Subject, graph: Graph, whole: RunCase, mixing: Mapping[str, Apart]) -> dict[str, Apart]:
+    """Those outputs that a second call gives again: of the others nothing can be told."""
+    if not mixing or subject.spec.batch != "independent" or whole.given is None:
+        return {**mixing}
+    with preserved(subject.module):
+        torch.rand(1)  # the generator that a module may draw from has moved on
+        again = _called(subject, replace(whole, given=None)).given
+    if again is None or again.error:
+        return {}
+
+    def same(name: str) -> bool:
+        one, other = (given.values[graph.outputs[name]] for given in (whole.given, again) if given is not None)
+        return isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and apart(one, other) is None
+
+    return {name: found for name, found in mixing.items() if same(name)}
 
 
 def _called(subject: Subject, case: RunCase) -> RunCase:
@@ -177,21 +199,3 @@ def _called(subject: Subject, case: RunCase) -> RunCase:
     with preserved(subject.module):
         given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
     return replace(case, given=given)
-
-
-def _apart(one: torch.Tensor, other: torch.Tensor) -> str:
-    """How two tensors differ by more than the order of a sum explains; empty where they do not."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return f"shapes {list(one.shape)} and {list(other.shape)}"
-    left, right = arrays.to_value(one), arrays.to_value(other)
-    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
-        return "no tensors"
-    kind = float_dtype(left.dtype)
-    if kind is None:
-        differ = int((left != right).sum())
-        return f"{differ} values differ" if differ else ""
-    left, right = left.astype("float64"), right.astype("float64")
-    if not bool(((left == left) == (right == right)).all()):
-        return "NaN at other places"
-    error = relative_error(left, right)
-    return "" if error <= _SHARE_OF_FLOOR * kind.floor else f"relL2 {error:.2g}"

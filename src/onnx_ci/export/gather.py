@@ -73,7 +73,7 @@ def gather(
     values = special.special_cases(subject.declared, base, user, cases.generator(subject.spec.name, "special"))
     most = special.most_of(flops)
     notes += [f"{one.name} is left out: a call takes {flops:.2g} floating-point operations" for one in values[most:]]
-    return Gathered([*held, *rows.cases, *values[:most]], [told], notes, rows)
+    return Gathered([*held, *rows.cases, *values[:most]], [told, *rows.findings], notes, rows)
 
 
 def _rounded(

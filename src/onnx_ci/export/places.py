@@ -28,6 +28,7 @@ _DEFINES = ("class ", "def ", "async def ")
 _OF_A_CLASS = frozenset({"contract.state", "export.training-mode"})
 _OF_FORWARD = frozenset(
     {
+        "contract.batch-mixed",
         "contract.frozen-argument",
         "contract.outputs",
         "contract.vanished-input",

@@ -43,7 +43,7 @@ def contract(
         inputs=inputs,
         outputs=outputs,
         dims=dims(subject, graph, steps),
-        batch=spec.batch,
+        batch=spec.batch or "independent",
         strategy=graph.strategy,
         exporter=subject.options.exporter,
         opset=program.opset_of(model),

@@ -98,6 +98,7 @@ class ModelSpec:
         entrypoint: ``path.py:function``, ``package.module:function``, or ``path.py`` for the short form.
         reference: What builds the module before it was adapted for export, as for `entrypoint`; None where it is not.
         variants: The dims that each variant of the model fixes, by its name; empty for a model without variants.
+        batch: Whether rows are independent; None: not declared, and held to it where PyTorch keeps them apart.
         time_limit: Seconds, for export and for verify.
         memory_limit: Bytes of resident memory of the worker and its children.
         declared_in: The config file, relative to the repository's root, and the model's line in it.
@@ -113,7 +114,7 @@ class ModelSpec:
     cases: list[str] = field(default_factory=list)
     inputs: dict[str, InputSpec] = field(default_factory=dict)
     dims: dict[str, DimSpec] = field(default_factory=dict)
-    batch: Literal["independent", "mixed"] = "independent"
+    batch: Literal["independent", "mixed"] | None = None
     contract_version: int = 1
     time_limit: float = 600.0
     memory_limit: int | None = None

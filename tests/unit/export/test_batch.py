@@ -60,6 +60,30 @@ def test_what_pytorch_itself_does_not_have_is_not_asked_of_the_file(function, sp
     )
 
 
+@pytest.mark.parametrize(
+    ("function", "status", "said"),
+    [
+        (lambda x: x * 2, "pass", "in parts (1+3) and in another order: y0"),
+        (lambda x: x - x.mean(0), "fail", "y0: relL2"),
+        (lambda x: (x * 2, x - x.mean(0)), "fail", "y1: relL2"),
+        (lambda x: x + torch.arange(len(x))[:, None], "fail", "y0: relL2"),
+        (lambda x: x + 1e-4 * x.mean(0), "warn", "y0: relL2"),
+        (lambda x: x @ x.T, "warn", "the shape of a row hangs on batch"),
+        (lambda x: x.sum(), "skip", "no output has batch for its first axis"),
+        (lambda x: x + torch.rand_like(x), "skip", "no output has batch"),
+    ],
+)
+def test_a_declaration_that_rows_are_independent_is_held_against_pytorch(function, status, said):
+    (found,) = planned(function, batch="independent").findings
+    assert (found.rule, found.status, found.subject) == ("contract.batch-mixed", status, "batch")
+    assert said in found.message
+
+
+def test_nothing_is_said_of_rows_where_nothing_is_declared():
+    assert planned(lambda x: x - x.mean(0)).findings == []
+    assert planned(lambda x: x - x.mean(0), batch="mixed").findings == []
+
+
 def test_an_example_of_one_row_gets_a_larger_batch():
     found = planned(nn.Linear(6, 5), example=1)
     assert [case.name for case in found.cases] == ["batch-whole", "batch-part-1", "batch-part-2", "batch-permuted"]

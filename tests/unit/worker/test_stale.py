@@ -88,7 +88,7 @@ def test_an_artifact_of_the_config_as_it_is_now_is_not_stale(project, artifacts)
     [
         ("max = 32", "max = 64", "dims.batch.max was 32, is 64"),
         ('"float32"', '"float16"', 'inputs.x.dtype was "float32", is "float16"'),
-        ("preprocessing", 'batch = "mixed"\npreprocessing', 'batch was "independent", is "mixed"'),
+        ("preprocessing", 'batch = "mixed"\npreprocessing', 'batch was absent, is "mixed"'),
         ("preprocessing", "export.opset = 21\npreprocessing", "export.opset was absent, is 21"),
         ("preprocessing", "parity.budget = 8\npreprocessing", "parity.budget was 4.0, is 8.0"),
     ],
