@@ -101,7 +101,10 @@ def other_dtypes(subject: Subject, graph: Graph) -> list[Finding]:
 
 
 def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Graph, list[Finding]]:
-    """Puts the output sizes right that the exporter wrote as numbers, though the capture or the cases know better."""
+    """Puts the output sizes right that the exporter wrote otherwise than the capture or the cases know them.
+
+    Those are numbers, and expressions of what is one number: of a window as wide as the example, how often it fits.
+    """
     shapes = dict(graph.output_shapes)
     found = []
     for value in graph.model.graph.outputs:
@@ -117,7 +120,7 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
             size if not isinstance(wrote, int) or wrote == size else (None if size == UNKNOWN else size)
             for wrote, size in zip(written, best, strict=True)
         ]
-        wrong = [axis for axis, wrote in enumerate(written) if isinstance(wrote, int) and wrote != best[axis]]
+        wrong = [axis for axis, wrote in enumerate(written) if _is_wrong(wrote, best[axis])]
         if wrong:
             value.shape = ir.Shape([written[a] if a not in wrong else right[a] for a in range(len(written))])
         if wrong and graph.reading.symbols:
@@ -132,6 +135,10 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
                 )
             )  # fmt: skip
     return replace(graph, output_shapes=shapes), found
+
+
+def _is_wrong(wrote: int | str | None, known: int | str) -> bool:
+    return wrote != known and (isinstance(wrote, int) or (isinstance(wrote, str) and isinstance(known, int)))
 
 
 def tensor_contracts(subject: Subject, graph: Graph) -> tuple[list[TensorContract], list[TensorContract]]:

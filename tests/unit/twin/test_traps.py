@@ -314,3 +314,12 @@ def test_boxes_that_overlap_are_suppressed_by_score():
     scores = np.array([[[0.8, 0.9, 0.3]]], np.float32)
     limits = np.array([9]), np.array([0.5], np.float32), np.array([0.2], np.float32)
     assert run("NonMaxSuppression", boxes, scores, *limits).tolist() == [[0, 0, 1], [0, 0, 2]]
+
+
+@pytest.mark.parametrize(("stride", "count"), [(13, 0), (13, 1), (9, 0)])
+def test_a_window_larger_than_the_picture_by_less_than_a_stride_lies_on_all_of_it(stride, count):
+    x = fine(1, 2, 1, 5)
+    moves = {"kernel_shape": [1, 13], "strides": [1, stride]}
+    near(run("AveragePool", x, count_include_pad=count, **moves), x.mean(-1, keepdims=True), 1e-15)
+    near(run("MaxPool", x, **moves), x.max(-1, keepdims=True), 0)
+    assert run("AveragePool", x, kernel_shape=[1, 13], strides=[1, 8]).shape == (1, 2, 1, 0)  # as the runtime has it

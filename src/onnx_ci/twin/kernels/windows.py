@@ -67,7 +67,8 @@ def windows(call: Call, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> Wind
         pads = call["pads"] if call["pads"] and auto == "NOTSET" else [0] * (2 * rank)
         before, after = pads[:rank], pads[rank:]
         room = [n + b + a - r for n, b, a, r in zip(sizes, before, after, reach, strict=True)]
-        out = [free // s + 1 for free, s in zip(room, strides, strict=True)]
+        # Towards zero, as ONNX Runtime divides: a window too large by less than a stride lies on all of the picture.
+        out = [int(free / s) + 1 for free, s in zip(room, strides, strict=True)]
         if call["ceil_mode"]:
             # A window more, unless it would start in the pad behind: as PyTorch and ONNX Runtime do.
             more = zip(room, strides, sizes, before, out, strict=True)
