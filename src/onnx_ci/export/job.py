@@ -184,6 +184,7 @@ class _Maker:
         spent = sum(cost.seconds for cost in self._stages.costs.values())
         seconds = _COMPILE_SHARE * max(self._subject.spec.time_limit - spent, 0.0)
         spec = self._request.job.latency
+        spec = replace(spec, torch_compile=spec.torch_compile and self._request.compiles)
         return timing.compare(self._subject, self._graph, self._example, self._folder, spec, seconds)
 
     def _evaluate(self) -> Evaluation:

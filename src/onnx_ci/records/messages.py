@@ -69,6 +69,7 @@ class ExportRequest:
         golden: Absolute folder of this model's golden; None where there is none to compare with.
         repro: Absolute folder for what shows a fault without the rest; it is made anew. None for nowhere.
         runs_file: Whether the written file is run here too; False once that has ended a worker.
+        compiles: Whether torch.compile is timed where the config asks for it; likewise.
     """
 
     job: JobSpec
@@ -77,6 +78,7 @@ class ExportRequest:
     golden: str | None = None
     repro: str | None = None
     runs_file: bool = True
+    compiles: bool = True
 
 
 @record

@@ -16,7 +16,7 @@ from onnx_ci.records import codec
 from onnx_ci.records.environment import LockFile
 from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
-from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, label, worst
+from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, finding, label, worst
 from onnx_ci.worker.answers import Leg, result_of, why_no_result
 from onnx_ci.worker.artifacts import list_variants
 from onnx_ci.worker.deployed import with_deployed
@@ -197,10 +197,10 @@ def _perform(
 
     start = time.monotonic()
     event = workers.perform(request, note)
-    if isinstance(asked, ExportRequest) and event.crashed and stages and stages[-1] in _RUN_THE_FILE:
-        more = [*more, why_no_result(event, leg, log, stages)]
-        payload = codec.encode(replace(asked, runs_file=False))
-        event = workers.perform(replace(request, id=workers.next_id(), payload=payload), note)
+    while isinstance(asked, ExportRequest) and event.crashed and stages and stages[-1] in _RUN_THE_FILE:
+        asked, told = _without_the_crash(asked, stages[-1], why_no_result(event, leg, log, stages))
+        more = [*more, told]
+        event = workers.perform(replace(request, id=workers.next_id(), payload=codec.encode(asked)), note)
     spent = time.monotonic() - start
     result = result_of(event, leg, workers, log, stages)
     if isinstance(asked, ExportRequest):
@@ -213,6 +213,14 @@ def _perform(
     write_result(folders.results, leg.name, result)
     progress.end(result, log)
     return Outcome(result=result, usage_error=event.kind == "raised" and event.exit_code == ExitCode.USAGE)
+
+
+def _without_the_crash(asked: ExportRequest, stage: str, crash: Finding) -> tuple[ExportRequest, Finding]:
+    """The same export without what has ended its worker, and what is said of it: torch.compile is no promise."""
+    if stage == "latency" and asked.compiles and asked.job.latency.torch_compile:
+        said = f"torch.compile was not timed, since {crash.message}"
+        return replace(asked, compiles=False), finding("latency.measured", "skip", "torch.compile", said)
+    return replace(asked, runs_file=False), crash
 
 
 def _judge_environment(result: Result, leg: Leg, more: Sequence[Finding]) -> Result:

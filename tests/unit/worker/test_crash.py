@@ -1,4 +1,4 @@
-"""A file that brings its runtime down: the export stands all the same, and is told with what was running."""
+"""What ends the process that runs it, the file or torch.compile: the export stands all the same, and it is told."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.rules.projects import HERE
 
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config.load import load
+from onnx_ci.records.model import InputSpec, LatencySpec, ModelSpec
 from onnx_ci.worker.launch import Workers
 
 
@@ -28,3 +29,30 @@ def test_an_export_whose_file_ends_the_process_is_made_without_running_it(tmp_pa
     assert result.artifact is not None
     assert artifact.cases().made is None  # nobody looked: a judge must not take it for none
     assert "export.exported" in {one.rule for one in result.findings}
+
+
+ENTRY = """
+import os, torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if torch.compiler.is_dynamo_compiling():
+            os.abort()
+        return x.relu()
+
+def build():
+    return Net().eval()
+"""
+
+
+def test_a_module_that_ends_the_process_when_it_is_compiled_is_exported_and_passes(tmp_path: Path) -> None:
+    (tmp_path / "entry.py").write_text(ENTRY)
+    inputs = {"x": InputSpec(dtype="float32", shape=[2, 3])}
+    model = ModelSpec(name="net", entrypoint="entry.py:build", inputs=inputs)
+    spec = LatencySpec(budget_seconds=0.1, torch_compile=True)
+    with Workers(Path(sys.executable), folder=tmp_path, environment=os.environ, preload=["torch"]) as workers:
+        (result,) = export(tmp_path, workers, model, latency=spec)
+    assert result.status in ("pass", "warn")
+    assert {one.runner for one in result.latency} == {"onnxruntime", "eager"}
+    (told,) = [one for one in result.findings if one.rule == "latency.measured"]
+    assert (told.status, told.subject, "SIGABRT" in told.message) == ("skip", "torch.compile", True)
