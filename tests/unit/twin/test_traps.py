@@ -323,3 +323,11 @@ def test_a_window_larger_than_the_picture_by_less_than_a_stride_lies_on_all_of_i
     near(run("AveragePool", x, count_include_pad=count, **moves), x.mean(-1, keepdims=True), 1e-15)
     near(run("MaxPool", x, **moves), x.max(-1, keepdims=True), 0)
     assert run("AveragePool", x, kernel_shape=[1, 13], strides=[1, 8]).shape == (1, 2, 1, 0)  # as the runtime has it
+
+
+def test_a_window_of_thousands_of_places_takes_no_more_than_the_picture():
+    x = fine(1, 2, 3, 5)
+    moves = {"kernel_shape": [40_000, 40_000], "strides": [40_000, 40_000], "ceil_mode": 1}
+    near(run("AveragePool", x, **moves), x.mean((-2, -1), keepdims=True), 1e-15)
+    near(run("MaxPool", x, **moves), x.max((-2, -1), keepdims=True), 0)
+    near(run("LpPool", x, **moves), np.sqrt((x**2).sum((-2, -1), keepdims=True)), 1e-15)

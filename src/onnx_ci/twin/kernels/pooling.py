@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -12,7 +13,11 @@ from onnx_ci.twin.values import Array, is_float
 
 
 def _moves(call: Call, x: Array) -> Windows:
-    return windows(call, x.shape[2:], tuple(call["kernel_shape"]))
+    """The windows, none larger than the padded picture: there are models that pool it whole with one of thousands."""
+    moves = windows(call, x.shape[2:], tuple(call["kernel_shape"]))
+    padded = [b + n + a for b, n, a in zip(moves.before, moves.sizes, moves.after, strict=True)]
+    kernel = zip(moves.kernel, moves.dilations, padded, strict=True)
+    return replace(moves, kernel=tuple(min(k, max(-(-size // d), 1)) for k, d, size in kernel))
 
 
 def _places(moves: Windows, padded: Array) -> list[Array]:
