@@ -135,8 +135,8 @@ def load() -> None:
 def main() -> None:
     """Prints both parts with their conditions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--comparisons", type=int, default=200)
-    parser.add_argument("--trials", type=int, default=10, help="of each slowdown")
+    parser.add_argument("--comparisons", type=int, default=200, help="of artifacts with themselves; 0 for none")
+    parser.add_argument("--trials", type=int, default=10, help="of each slowdown; 0 for none")
     parser.add_argument("--seconds", type=float, default=60.0, help="the largest budget")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -145,9 +145,11 @@ def main() -> None:
         artifacts = exported(Path(folder))
         neighbour.start()
         models = [(one, onnx.load(str(one.model))) for one in artifacts]
-        _against_themselves(models, given.comparisons, given.seed)
-        roomy = [(one, model) for one, model in models if _room(one, model) < 1.02]
-        _against_slower(roomy or models, given.trials, given.seconds, given.seed)
+        if given.comparisons:
+            _against_themselves(models, given.comparisons, given.seed)
+        if given.trials:
+            roomy = [(one, model) for one, model in models if _room(one, model) < 1.02]
+            _against_slower(roomy or models, given.trials, given.seconds, given.seed)
     neighbour.terminate()
     versions = f"onnxruntime {onnxruntime.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     print(f"{platform.platform()}, {len(os.sched_getaffinity(0))} cores, one neighbour process, {versions}")
