@@ -45,6 +45,12 @@ def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, cut: 
         yield from _fault((*at, "cases", index), paths.cases_fault(folder, cases))
     for index, file in enumerate(model.preprocessing):
         yield from _fault((*at, "preprocessing", index), paths.file_fault(folder, file, inside=True))
+    if model.export.exporter == "torchscript" and not model.export.optimize:
+        yield Problem(
+            path=(*at, "export", "optimize"),
+            message="the older exporter has no optimizer to leave out",
+            hint="remove the key; export_kwargs() may give do_constant_folding=False",
+        )
     for name, given in model.inputs.items():
         yield from _input((*at, "inputs", name), given)
     for name, dim in model.dims.items():

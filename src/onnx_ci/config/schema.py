@@ -72,6 +72,11 @@ class Export(Table):
         description="true: no .data file may lie beside the model. false: the weights belong into one.",
         examples=[True],
     )
+    optimize: bool = Field(
+        default=True,
+        description="false: without the dynamo exporter's optimizer, as a way round a fault of it.",
+        examples=[False],
+    )
 
 
 class Tolerance(Table):

@@ -28,7 +28,7 @@ _SHOWN = "{shown}"
 _HINTS: dict[Rung, str] = {
     "capture": "See the contract findings for what capture assumed: a branch or a size that it took from the example.",
     "translation": "Write this line with other operators, and report it to PyTorch{shown}.",
-    "optimizer": "Export with optimize = False, and report it to onnxscript{shown}.",
+    "optimizer": "Export without it (export.optimize = false), and report it to onnxscript{shown}.",
     "runtime": "Switch it off in the session (disabled_optimizers), and report it{shown}.",
     "provider": "Compare the provider's precision options, and report it{shown}.",
 }

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import inspect
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -78,7 +79,8 @@ def call(module: torch.nn.Module, call: Call) -> Outputs:
         except (Exception, SystemExit) as error:
             failed = error
             torch.compiler.reset()
-    return Outputs([], [], f"{type(failed).__name__}: {failed}")
+    frames = tuple((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(failed.__traceback__))
+    return Outputs([], [], f"{type(failed).__name__}: {failed}", frames)
 
 
 def _called(module: torch.nn.Module, call: Call) -> Outputs:

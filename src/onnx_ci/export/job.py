@@ -109,7 +109,7 @@ def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
     with state.preserved(given.loaded.module):
         eager = arguments.call(given.loaded.module, call)
     if eager.error:
-        stop = stops.Stop("eager", eager.error.splitlines()[0][:300])
+        stop = stops.Stop("eager", eager.error.splitlines()[0][:300], place=given.places.deepest(eager.frames))
         return None, [*judged, stops.judge(stop, given.options.exporter)]
     return given.subject(example, eager), judged
 

@@ -72,7 +72,7 @@ def read(spec: ModelSpec, entrypoint: Entrypoint) -> Options:
         UsageError: A key that torch.onnx.export lacks, or that the exporter in use does not take.
     """
     if not entrypoint.short:
-        return Options(spec.export.exporter, spec.export.opset, spec.export.single_file)
+        return Options(spec.export.exporter, spec.export.opset, spec.export.single_file, spec.export.optimize)
     given = dict(entrypoint.export_kwargs)
     where = f"models.{spec.name}: export_kwargs()"
     exporter = "torchscript" if declared.uses_torchscript(spec, entrypoint) else "dynamo"
@@ -80,7 +80,7 @@ def read(spec: ModelSpec, entrypoint: Entrypoint) -> Options:
     if given.get("f") is not None:
         print(f"{where}: f is ignored, the artifact's folder is named by --out", file=sys.stderr)
     external = given.pop("external_data", None)
-    optimize = given.pop("optimize", True)
+    optimize = given.pop("optimize", spec.export.optimize)
     args = given.pop("args", None)
     return Options(
         exporter=exporter,

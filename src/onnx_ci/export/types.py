@@ -125,8 +125,10 @@ class Outputs:
     Attributes:
         keys: For each value the dict key or attribute under which the module gave it; "" where there is none.
         error: What the module raised instead, as "Type: message"; then there are no values.
+        frames: (file, line) of the calls that led there, the outermost first.
     """
 
     values: list[Any]
     keys: list[str]
     error: str = ""
+    frames: tuple[tuple[str, int], ...] = ()

@@ -52,6 +52,7 @@ class ExportSpec:
     opset: int | None = None
     max_ir: int | None = None
     single_file: bool | None = None
+    optimize: bool = True
 
 
 @record

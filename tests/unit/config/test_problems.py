@@ -240,6 +240,12 @@ def test_a_faulty_shape_does_not_make_its_dims_faulty(problems):
     assert [show_path(problem.path) for problem in found] == ["models.m.inputs.x.shape[1]"]
 
 
+def test_the_older_exporter_has_no_optimizer_to_leave_out(problems, project):
+    found = problems(f'{SHORT}export = {{ exporter = "torchscript", optimize = false }}')
+    assert told(found) == ["models.m.export.optimize: the older exporter has no optimizer to leave out"]
+    assert not project(f"{SHORT}export.optimize = false").models[0].export.optimize
+
+
 @pytest.mark.parametrize(
     ("given", "path", "message"),
     [
