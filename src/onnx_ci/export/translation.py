@@ -28,7 +28,8 @@ _RULE = "parity.translation"
 _WORDS = function.Words(
     rule=_RULE,
     graph="the graph that the exporter translated, before any optimization,",
-    hint="Write the operator that parity.divergence names in other operators, and report it to the exporter.",
+    hint="See parity.divergence: where capture is at fault, mend what it names; where the translation is, write that "
+    "operator in other operators, and report it to the exporter.",
 )
 
 

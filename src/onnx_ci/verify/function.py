@@ -27,7 +27,7 @@ _OLDER = (
 _CHANGED = (
     "Export it again; where a step after the export changes the file on purpose, that step changes what it computes."
 )
-_TRANSLATED = "See parity.divergence of the export for the operator and its line: write it in other operators."
+_TRANSLATED = "See parity.divergence of the export, which tells capture and translation apart, and names the line."
 
 _SAME = 2.0
 """By how much the error of one and the same file may grow from the export's machine to this one."""
@@ -114,7 +114,7 @@ def _origin(outputs: Sequence[CaseOutput], errors: Sequence[tuple[float, float |
     """Args: what the export knew of an output, and by failing case its error here and when it was exported."""
     if not all(function.within(one.e_unoptimized, one.rounding) for one in outputs):
         return (
-            "; the graph before the exporter's optimizer is not either, so the translation brought it in",
+            "; the graph before the exporter's optimizer is not either, so capture or translation brought it in",
             _TRANSLATED,
         )
     grown = [then is not None and not here <= _SAME * then for here, then in errors]

@@ -75,7 +75,7 @@ def test_the_older_exporter_has_no_optimizer_to_switch_off(tmp_path):
 
 
 def test_what_the_unoptimized_graph_has_too_is_laid_at_the_translation(tmp_path):
-    assert "so the translation brought it in" in only(artifact_of(tmp_path, OFF, e_unoptimized=1e-6)).message
+    assert "so capture or translation brought it in" in only(artifact_of(tmp_path, OFF, e_unoptimized=1e-6)).message
 
 
 def test_rounding_of_constants_that_the_exporter_made_is_measured_where_it_is_asked_for(tmp_path):
