@@ -26,7 +26,7 @@ _FAULT: dict[Rung, str] = {
 }
 _SHOWN = "{shown}"
 _HINTS: dict[Rung, str] = {
-    "capture": "See the contract findings for a branch or a size that capture took from the example. Where there is none: "
+    "capture": "See the contract findings for a branch or a size that capture took from the example. If there is none: "
     "does forward ask whether it is being exported, or keep what an earlier call left?",
     "translation": "Write this line with other operators, and report it to PyTorch{shown}.",
     "optimizer": "Export without it (export.optimize = false), and report it to onnxscript{shown}.",
