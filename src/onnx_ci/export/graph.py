@@ -225,8 +225,9 @@ def _finish(
     for one in graphs:
         program.fix_outputs(one)
     named_in, named_out = _name_inputs(subject, tensors), _name_outputs(subject, model, kept)
-    taken = set(named_in.names)
-    output_names = [f"{name}_out" if name in taken else name for name in named_out.names]
+    asked = subject.options.output_names if subject.short else subject.spec.outputs
+    where = "output_names" if subject.short else f"{subject.where}.outputs"
+    output_names, clashes = naming.apart(named_out.names, asked or [], named_in.names, where)
     for one in graphs:
         program.free_names(one, [*named_in.names, *output_names])
         program.arrange(one.graph.inputs, named_in.order, named_in.names)
@@ -243,7 +244,7 @@ def _finish(
         output_shapes=dict(zip(output_names, ordered, strict=True)),
         source_map=mapped,
         strategy="torchscript",
-        findings=[*named_in.findings, *named_out.findings],
+        findings=[*named_in.findings, *named_out.findings, *clashes],
         unoptimized=unoptimized,
     )
 

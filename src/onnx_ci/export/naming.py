@@ -125,6 +125,36 @@ def outputs_by_position(keys: Sequence[str], given: Sequence[str] | None, defaul
     return Naming(_distinct(names), list(range(len(names))), findings)
 
 
+def apart(
+    names: Sequence[str], asked: Sequence[str], inputs: Sequence[str], where: str
+) -> tuple[list[str], list[Finding]]:
+    """Output names that no input has: one that does gets "_out", which is a finding where that name was asked for.
+
+    Args:
+        names: Of the outputs.
+        asked: Those that the user gave, in the config or to the exporter.
+        inputs: The names of the inputs.
+        where: What the user gave them in, for messages.
+    """
+    made: list[str] = []
+    findings = []
+    for name in names:
+        unique = name
+        while unique in inputs or unique in made or (unique != name and unique in names):
+            unique = f"{unique}_out"
+        made.append(unique)
+        if unique != name and name in asked:
+            findings.append(
+                finding(
+                    "contract.output-name", "fail", name,
+                    f"the output {name} can't have that name: an input of the file is called {name} already, and names "
+                    f"in ONNX are unique; it was exported as {unique}",
+                    hint=f"Give the output a name of its own in {where}, {unique} say.",
+                )
+            )  # fmt: skip
+    return made, findings
+
+
 def _not_declared(where: str, extra: Sequence[str]) -> Finding:
     return finding(
         "contract.outputs", "fail", "outputs",

@@ -252,11 +252,19 @@ def _cause(name: str, reading: Reading, log: GuardLog) -> tuple[str, Place | Non
     best: tuple[str, Place | None] = ("", None)
     for guard in log.guards:
         text = _EQUAL.sub(r"\1 == \2", _WORD.sub(lambda word: names.get(word[0], word[0]), guard.text))
+        if _says_nothing(text):
+            continue
         if name in words_in(text) and "Ne(" not in text:
             if guard.place is not None:
                 return text, guard.place
             best = best if best[0] else (text, None)
     return best
+
+
+def _says_nothing(text: str) -> bool:
+    """Whether a guard holds of any sizes, once two axes of one dim have one name: ``b == b``."""
+    left, equals, right = text.partition(" == ")
+    return bool(equals) and left == right
 
 
 def words_in(text: str) -> set[str]:

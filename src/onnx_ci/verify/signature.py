@@ -33,9 +33,10 @@ def judge(model: onnx.ModelProto, contract: Contract, declared: ModelSpec) -> li
     """Judges names, order, dtypes, dims, opset, IR version and number of files."""
     signature = read(model)
     promises = _Promises(contract, declared)
+    taken = [item.name for item in signature.inputs]
     found = [
-        *_names("inputs", [item.name for item in signature.inputs], promises.input_names()),
-        *_names("outputs", [item.name for item in signature.outputs], promises.output_names()),
+        *_names("inputs", taken, promises.input_names()),
+        *_names("outputs", [item.name for item in signature.outputs], promises.output_names(), taken),
         *_opset(model, contract, declared),
         *_ir(model, declared),
         *_files(model, declared),
@@ -114,6 +115,16 @@ class _Promises:
         return self.declared.inputs.get(tensor.source) or self.declared.inputs.get(tensor.name)
 
 
+def _rename(what: str, clashes: Sequence[str]) -> str:
+    if clashes:
+        return (
+            f"An input of the file is called {clashes[0]} already, and names in ONNX are unique: give the output a "
+            f"name of its own in the config (outputs), {clashes[0]}_out say, and in the services."
+        )
+    key = "input_names" if what == "inputs" else "outputs"
+    return f"Set the names in the config ({key}) to what services use, and export again."
+
+
 def _parameter(source: str) -> str:
     return re.split(r"[.\[]", source, maxsplit=1)[0]
 
@@ -123,7 +134,8 @@ def _by_parameter(parameters: Sequence[str], tensors: Sequence[TensorContract]) 
     return [item.name for name in parameters for item in tensors if _parameter(item.source or item.name) == name]
 
 
-def _names(what: str, actual: list[str], promises: Sequence[_Promise]) -> list[Finding]:
+def _names(what: str, actual: list[str], promises: Sequence[_Promise], taken: Sequence[str] = ()) -> list[Finding]:
+    """Names and order of inputs or outputs; `taken` are names that these can't have, since inputs have them."""
     found: list[Finding] = []
     for promise in promises:
         data = {"promised": promise.names, "file": actual}
@@ -139,8 +151,7 @@ def _names(what: str, actual: list[str], promises: Sequence[_Promise]) -> list[F
                     "fail",
                     what,
                     message + (f": {'; '.join(parts)}" if parts else ""),
-                    hint=f"Set the names in the config ({'input_names' if what == 'inputs' else 'outputs'}) to what "
-                    "services use, and export again.",
+                    hint=_rename(what, [name for name in missing if name in taken]),
                     data=data,
                 )
             )

@@ -65,6 +65,11 @@ class Recurrent(nn.Module):
         return self.rnn(x)[0]
 
 
+class SumOfTwoRows(nn.Module):
+    def forward(self, x, y):
+        return torch.cat((x, y), 1) * torch.ones(2, 1)
+
+
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()
@@ -123,6 +128,16 @@ def test_a_loop_over_the_batch_freezes_it():
     assert (found.rule, found.status) == ("contract.static-dim", "fail")
     assert "froze it to 2" in found.message
     assert found.line == line_of("for at in range(x.shape[0])")
+
+
+def test_a_guard_that_two_axes_of_one_dim_are_equal_is_no_cause():
+    axes = [["b", 4], ["b", 4]]
+    _, reading, _, _ = read(SumOfTwoRows(), axes, torch.ones(2, 4), torch.ones(2, 4), b=DimSpec(min=1, max=8))
+    (found,) = reading.findings
+    assert found.rule == "contract.static-dim"
+    assert "b == b" not in found.message
+    assert "froze it to 2 because of b == 2" in found.message
+    assert found.line == line_of("torch.ones(2, 1)")
 
 
 def test_two_dims_that_must_be_equal_are_tied():

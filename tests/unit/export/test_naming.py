@@ -79,3 +79,20 @@ def test_swapped_output_names_are_found():
 
 def test_names_are_distinct():
     assert naming.outputs(["", ""], None, ["same", "same"], "m").names == ["same", "same_2"]
+
+
+def test_an_output_that_is_called_as_an_input_is_gets_another_name_and_is_found_where_it_was_asked_for():
+    names, (found,) = naming.apart(["y", "state"], ["y", "state"], ["x", "state"], "output_names")
+    assert names == ["y", "state_out"]
+    assert (found.rule, found.status, found.subject) == ("contract.output-name", "fail", "state")
+    assert "it was exported as state_out" in found.message
+    assert "output_names, state_out say" in found.hint
+
+
+def test_a_key_of_the_module_that_is_called_as_an_input_is_renamed_in_silence():
+    assert naming.apart(["y", "state"], [], ["x", "state"], "outputs") == (["y", "state_out"], [])
+
+
+def test_an_output_keeps_the_name_that_another_would_get():
+    names, _ = naming.apart(["state", "state_out"], [], ["state"], "outputs")
+    assert names == ["state_out_out", "state_out"]

@@ -160,6 +160,15 @@ def test_names_that_are_missing_or_too_many() -> None:
     assert list(judge(model, two_job(outputs=["logits"]), two_contract(model))) == ["contract.names"]
 
 
+def test_an_output_that_an_input_is_called_like_can_not_have_its_name() -> None:
+    model = linear_model()
+    found = signature.judge(model, contract_of(model, linear_job()), linear_job(outputs=["x"]).model)
+    (hint,) = [one.hint for one in found if one.rule == "contract.names" and one.status == "fail"]
+    assert hint is not None
+    assert "An input of the file is called x already" in hint
+    assert "x_out say" in hint
+
+
 def test_names_other_than_in_the_contract() -> None:
     found = judge(two_inputs("ids", "mask_1"), two_job(), two_contract(two_inputs("ids", "mask")))
     assert list(found) == ["contract.names"]
