@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
 from onnx_ci.export.state import preserved
+from onnx_ci.export.steady import Move
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf, Outputs, RunCase
 from onnx_ci.numerics.dtypes import float_dtype
@@ -79,11 +80,15 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
         values = {name: arrays.to_value(given.values[at]) for name, at in graph.outputs.items()}
         tensors.write_values(target, "output", list(values), list(values.values()))
         exact, truth, unoracled = _truth(oracle, no_oracle, subject, call, graph, values)
+        moves: Mapping[str, Move] = {}
         if case.origin == "special" and not advisory:
-            advisory = _doubt(oracle, exact, unoracled, subject, graph, called.case)
+            doubt = steady.doubt(oracle, subject, graph.model, called.case, exact, given)
+            unable = f"there is no float64 form to judge such values by: {unoracled}"
+            advisory = unable if exact is None else doubt.why
+            moves = {name: doubt.moves[at] for name, at in graph.outputs.items()} if doubt.moves else {}
         if not unoracled:
             tensors.write_values(target, "oracle", list(truth), list(truth.values()))
-        outputs = [_figures(name, value, truth.get(name)) for name, value in values.items()]
+        outputs = [_figures(name, value, truth.get(name), moves.get(name, Move())) for name, value in values.items()]
         made = replace(made, outputs=outputs, unoracled=unoracled, nondeterministic=varying, advisory=advisory)
         seen.cases.append(made)
         for output in [] if made.is_special else outputs:
@@ -116,15 +121,6 @@ def _truth(
             said = f"{name} has shape {_shape(truth[name])} in float64, and {_shape(value)} in its own dtype"
             return None, {}, said
     return given, truth, ""
-
-
-def _doubt(
-    oracle: Oracle | None, truth: Outputs | None, unoracled: str, subject: Subject, graph: Graph, case: RunCase
-) -> str:
-    """Why a difference in a case of special values may be no fault; empty where it is one."""
-    if oracle is None or truth is None:
-        return f"there is no float64 form to judge such values by: {unoracled}"
-    return steady.doubt(oracle, subject, graph.model, case, truth)
 
 
 def _varying(subject: Subject, graph: Graph) -> list[str]:
@@ -198,8 +194,15 @@ def _worth_keeping(subject: Subject, case: RunCase, error: str, seen: Evaluation
     return True
 
 
-def _figures(name: str, value: Value, truth: Value) -> CaseOutput:
-    return CaseOutput(name=name, dtype=tensors.dtype_name(value), shape=_shape(value), e_torch=_error(value, truth))
+def _figures(name: str, value: Value, truth: Value, move: Move) -> CaseOutput:
+    return CaseOutput(
+        name=name,
+        dtype=tensors.dtype_name(value),
+        shape=_shape(value),
+        e_torch=_error(value, truth),
+        sway=move.sway,
+        firm=move.firm,
+    )
 
 
 def _error(value: Value, truth: Value) -> float | None:

@@ -5,23 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from onnx_ci.numerics.comparison import CaseComparison
+from onnx_ci.numerics.comparison import CaseComparison, OutputComparison
+from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, OutputFigures, Status
 
 _RANK: dict[Status, int] = {"skip": 0, "pass": 0, "warn": 1, "fail": 2, "error": 3}
 _LEFT = ("parity.ill-conditioned", "parity.unoracled", "parity.names")
 """What the other cases tell of the output already, or what is expected of such values."""
+_TIMES = 10.0
+"""How many times as far as PyTorch's own answer at ties a file's may be off: as all limits of special values."""
 _NAN = "PyTorch's own answer is NaN there"
 
 
 def groups(comparisons: Sequence[CaseComparison], spec: ParitySpec) -> dict[str, list[CaseComparison]]:
-    """The cases by why they are only advisory; those that are judged in full under ""."""
+    """The cases by why they are only advisory; under "" those that are judged in full, and outputs without excuse."""
     found: dict[str, list[CaseComparison]] = {}
     for one in comparisons:
         nan = any(item.nans and item.base not in spec.allow_nan for item in one.outputs)
-        found.setdefault(one.case.advisory or (_NAN if nan else ""), []).append(one)
+        advisory = one.case.advisory or (_NAN if nan else "")
+        firm = [item for item in one.outputs if advisory and not nan and _is_unexcused(item, one.case)]
+        if firm:
+            found.setdefault("", []).append(replace(one, outputs=firm))
+        rest = [item for item in one.outputs if item not in firm]
+        if rest or not firm:
+            found.setdefault(advisory, []).append(replace(one, outputs=rest))
     return found
+
+
+def _is_unexcused(item: OutputComparison, case: Case) -> bool:
+    """Whether it is off by far more than PyTorch's own answer moves, or not finite where that stays finite."""
+    known = next((one for one in case.outputs if one.name == item.base and one.firm), None)
+    if known is None:
+        return False
+    if item.fault is not None:
+        return item.fault.rule == "parity.nonfinite"
+    return item.floats is not None and known.sway is not None and item.floats.max_abs > _TIMES * known.sway
 
 
 def told(findings: Sequence[Finding], group: Sequence[CaseComparison], advisory: str) -> list[Finding]:

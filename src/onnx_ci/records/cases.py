@@ -23,6 +23,9 @@ class CaseOutput:
         e_exported: The same of the file as it was exported.
         rounding: What rounding of the constants that the exporter made can do to it in the unoptimized graph, as relL2;
             None where nobody measured it, which is also where `e_unoptimized` left no doubt.
+        sway: Of tied values that PyTorch's own answer hangs on, how far an element of it moves where they are a
+            millionth apart; None where nobody asked.
+        firm: Likewise, whether its NaN and infinities stay where they are: rounding is no excuse for others.
     """
 
     name: str
@@ -32,6 +35,8 @@ class CaseOutput:
     e_unoptimized: float | None = None
     e_exported: float | None = None
     rounding: float | None = None
+    sway: float | None = None
+    firm: bool = False
 
 
 @record

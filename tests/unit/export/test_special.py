@@ -162,7 +162,8 @@ def doubt(function, value, *, tied=True, nodes=()):
     oracle = Oracle(subject.module)
     truth = oracle.run(arguments.bind(subject.module, case.inputs))
     model = ir.from_proto(onnx.helper.make_model(graph))
-    return steady.doubt(oracle, replace(subject, example=case.inputs), model, case, truth)
+    given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
+    return steady.doubt(oracle, replace(subject, example=case.inputs), model, case, truth, given).why
 
 
 def test_a_smooth_answer_to_ties_stands_firm():
