@@ -33,11 +33,15 @@ _HINTS: dict[Rung, str] = {
     "runtime": "Switch it off in the session (disabled_optimizers), and report it{shown}.",
     "provider": "Compare the provider's precision options, and report it{shown}.",
 }
+_REMOVED = (
+    "Take a larger constant, or torch.clamp(..., min=...) in its place: the optimizer's patterns match whatever is "
+    "within 1e-8 of 0, or 1e-5 of 1. Or export with optimize = False; and report it to onnxscript{shown}."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A condition on sizes, and the line of the repository that it comes from, where that is known."""
+    """What a step took for granted, and the line of the repository that it was taken of, where that is known."""
 
     text: str
     file: str | None = None
@@ -55,6 +59,7 @@ class Diagnosis:
         culprits: Optimizations that have to go for the answer to be right.
         unseen: Why no inner value could be seen.
         assumed: What capture took for granted and is false in this case, in words, and its line; None where not known.
+        removed: The operation that the exporter's optimizer took for none, and its line.
         repro: The folder that shows it, relative to the output folder; "" where there is none.
     """
 
@@ -65,6 +70,7 @@ class Diagnosis:
     culprits: Sequence[str] = ()
     unseen: str = ""
     assumed: Assumption | None = None
+    removed: Assumption | None = None
     repro: str = ""
 
 
@@ -87,9 +93,11 @@ def told(diagnosis: Diagnosis, flow: Dataflow, origins: SourceMap, status: Statu
         whose = "the CPU" if diagnosis.rung == "provider" else "PyTorch"
         rules = origin.rewrite.split(", ") if origin and origin.rewrite and not near else []
         fault = _FAULT[diagnosis.rung].format(which=_listed(diagnosis.culprits or list(dict.fromkeys(rules))))
-        message = f"{who} at {_where(located, origin, near)}: {_how(located, whose)}; {fault}"
+        message = f"{who} at {_where(located, origin, near)}: {_how(located, whose)}; {fault}{_lost(diagnosis)}"
         data |= _data(located, origin)
         file, line = (origin.file, origin.line) if origin else (None, None)
+    if diagnosis.removed is not None and diagnosis.removed.file:
+        file, line = diagnosis.removed.file, diagnosis.removed.line
     if diagnosis.assumed is not None:
         file, line = diagnosis.assumed.file, diagnosis.assumed.line
     return finding(
@@ -116,6 +124,15 @@ def _why(diagnosis: Diagnosis) -> str:
     if diagnosis.unseen:
         return f" ({diagnosis.unseen})"
     return "" if diagnosis.rung in ("capture", "runtime") else "; no inner value is over its budget"
+
+
+def _lost(diagnosis: Diagnosis) -> str:
+    """What the exporter's optimizer took out."""
+    removed = diagnosis.removed
+    if removed is None:
+        return ""
+    place = f" of {removed.file}:{removed.line}" if removed.file else ""
+    return f"; it took {removed.text}{place} for no change, and removed it"
 
 
 def origin_of(located: Located, flow: Dataflow, origins: SourceMap) -> tuple[Origin | None, bool]:
@@ -158,6 +175,8 @@ def _how(located: Located, who: str) -> str:
 
 
 def _hint(diagnosis: Diagnosis) -> str:
+    if diagnosis.removed is not None:
+        return _REMOVED.format(shown=f" with the folder {diagnosis.repro}" if diagnosis.repro else "")
     shown = f" with the folder {diagnosis.repro}" if diagnosis.repro else ""
     hint = _HINTS[diagnosis.rung].replace(_SHOWN, shown)
     if diagnosis.located is not None and diagnosis.located.amplifiers:

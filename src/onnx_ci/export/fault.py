@@ -18,7 +18,7 @@ from onnx_ci.divergence.dataflow import Dataflow, NotExtracted, Part
 from onnx_ci.divergence.locate import Located
 from onnx_ci.divergence.session import CpuSession
 from onnx_ci.divergence.tell import Assumption, Diagnosis, Rung
-from onnx_ci.export import program
+from onnx_ci.export import blame, program
 from onnx_ci.export.diverge import How, diverge
 from onnx_ci.export.inner import NotReplayed, Replay
 from onnx_ci.export.seen import Seen
@@ -61,6 +61,7 @@ class Fault:
             unseen=self._unseen,
             assumed=self._assumed() if rung == "capture" else None,
         )
+        diagnosis = blame.removed(diagnosis, self._seen.graph)
         promised = any(target.provider == CPU for target in targets)
         status: Status = "fail" if promised and rung != "runtime" else "warn"
         status = status if located is None or located.is_cause else "pass"

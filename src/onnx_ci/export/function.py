@@ -12,6 +12,7 @@ from onnx_ci.divergence import tell
 from onnx_ci.divergence.dataflow import Dataflow
 from onnx_ci.divergence.locate import Located
 from onnx_ci.divergence.tell import Diagnosis
+from onnx_ci.export import blame
 from onnx_ci.export.diverge import diverge, in_float64
 from onnx_ci.export.inner import NotReplayed, Replay
 from onnx_ci.export.seen import Seen
@@ -34,7 +35,7 @@ def named(seen: Seen, wrong: Sequence[Wrong], known: Collection[str]) -> Iterato
         if located is not None:
             diagnosis = Diagnosis(outputs=left, case=one.case.name, rung=one.rung, located=located)
             flow = Dataflow(onnx.load(str(seen.folder / layout.MODEL), load_external_data=False))
-            yield tell.told(diagnosis, flow, seen.graph.source_map)
+            yield tell.told(blame.removed(diagnosis, seen.graph), flow, seen.graph.source_map)
 
 
 def _located(seen: Seen, wrong: Wrong) -> Located | None:

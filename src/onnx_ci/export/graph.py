@@ -12,7 +12,20 @@ import torch
 from torch.export import ExportedProgram
 
 from onnx_ci.errors import OnnxCiError
-from onnx_ci.export import canonical, capture, dimtree, guards, naming, private, program, shapes, source, stops, traced
+from onnx_ci.export import (
+    canonical,
+    capture,
+    dimtree,
+    guards,
+    lost,
+    naming,
+    private,
+    program,
+    shapes,
+    source,
+    stops,
+    traced,
+)
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
@@ -233,6 +246,7 @@ def _finish(
         program.arrange(one.graph.inputs, named_in.order, named_in.names)
         program.arrange(one.graph.outputs, named_out.order, output_names)
     mapped = source.source_map(model, subject.places)
+    gone = lost.find(unoptimized, model, subject.places)
     source.strip(model)
     ordered = [rendered[at] for at in named_out.order]
     return Graph(
@@ -246,6 +260,7 @@ def _finish(
         strategy="torchscript",
         findings=[*named_in.findings, *named_out.findings, *clashes],
         unoptimized=unoptimized,
+        lost=gone,
     )
 
 

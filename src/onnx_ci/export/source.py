@@ -21,8 +21,8 @@ def source_map(model: ir.Model, places: Places) -> SourceMap:
     """Reads the exporter's notes on each node, by the name of the value that it makes."""
     values = {}
     for node in program.nodes(model):
-        origin = _origin(node, places)
-        values.update({value.name: origin for value in node.outputs if value.name})
+        made = origin(node, places)
+        values.update({value.name: made for value in node.outputs if value.name})
     return SourceMap(schema_version=SCHEMA_VERSION, values=values)
 
 
@@ -44,7 +44,8 @@ def strip(model: ir.Model) -> None:
         item.doc_string = None
 
 
-def _origin(node: ir.Node, places: Places) -> Origin:
+def origin(node: ir.Node, places: Places) -> Origin:
+    """What the exporter noted on a node, until `strip` takes it out."""
     notes = node.metadata_props
     place = places.of_stack_text(notes.get(_STACK, ""))
     return Origin(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import onnx_ir as ir
@@ -9,6 +10,7 @@ import torch
 
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.guards import Restriction
+from onnx_ci.export.lost import Lost
 from onnx_ci.export.options import Options
 from onnx_ci.export.places import Places
 from onnx_ci.export.shapes import Reading
@@ -66,6 +68,7 @@ class Graph:
         fx: For values of the graph the program's node that makes the same value.
         unoptimized: The graph before the exporter's optimizer, with inputs and outputs of the same names; it shares the
             weights. None from the older exporter, which optimizes as it goes.
+        lost: By the unoptimized graph's names, what the optimizer took for nothing and is not.
     """
 
     model: ir.Model
@@ -82,3 +85,4 @@ class Graph:
     decomposed: torch.export.ExportedProgram | None = None
     fx: dict[str, str] = field(default_factory=dict)
     unoptimized: ir.Model | None = None
+    lost: Mapping[str, Lost] = field(default_factory=dict)

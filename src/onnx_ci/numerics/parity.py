@@ -28,7 +28,8 @@ _HINTS = {
     "parity.structure": "The file gives a tensor where PyTorch gives a sequence, or the reverse.",
     "parity.dtype": "Cast the output in forward, or correct the type that callers were promised.",
     "parity.shape": "A size was probably computed in Python and became a constant; see the contract findings.",
-    "parity.nonfinite": "Look for masked rows, log or division near zero, and overflow in a smaller dtype.",
+    "parity.nonfinite": "Look for masked rows, log or division near zero, and overflow in a smaller dtype; "
+    "parity.divergence of the export names the node where it fails.",
 }
 
 

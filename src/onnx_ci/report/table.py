@@ -20,6 +20,14 @@ LEGEND = (
     "interval spans the limit), and PyTorch where it ran on the same machine under the same conditions.</sub>"
 )
 
+_BROKEN = {
+    "parity.nonfinite": "NaN or infinity",
+    "parity.shape": "another shape",
+    "parity.dtype": "another dtype",
+    "parity.structure": "another kind",
+}
+"""By the layer that a row's note starts with, what is wrong with it in a word."""
+
 
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table: two of heading, then one for each row. A model's name and digest stand in its first."""
@@ -47,7 +55,8 @@ def parity(figures: OutputFigures | None) -> tuple[str, str]:
     if other_function(figures):
         return f"{figure(figures.e_function)}{NBSP}>{NBSP}{figure(figures.function_limit)}", "another function: float64"
     if figures.against == "exact":
-        return ("exact" if figures.status in ("pass", "skip") else "differs"), ""
+        broken = _BROKEN.get(figures.note.partition(":")[0], "differs")
+        return ("exact" if figures.status in ("pass", "skip") else broken), ""
     kept = "≤" if figures.status in ("pass", "warn", "skip") else ">"
     if figures.limit is not None and figures.e_runtime is not None:
         return f"{figure(figures.e_runtime)}{NBSP}{kept}{NBSP}{figure(figures.limit)}", ""

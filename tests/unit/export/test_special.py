@@ -155,15 +155,20 @@ def test_a_large_model_has_fewer(flops, most):
     assert special.most_of(flops) == most
 
 
-def doubt(function, value, *, tied=True, nodes=()):
+def asked(function, value, *, tied=True, nodes=(), low=None, high=None, exact=True):
     subject = subject_of(Does(function), ["batch", 4], {"batch": (1, 4)}, {"batch": 2})
+    declared = Declared([DeclaredInput("x", ["batch", 4], "float32", low=low, high=high)])
     case = RunCase("special-ties", "special", "", {"x": value}, tied=frozenset({"x"} if tied else ()))
     graph = onnx.helper.make_graph([onnx.helper.make_node(one, ["x"], [f"y{one}"]) for one in nodes], "g", [], [])
-    oracle = Oracle(subject.module)
-    truth = oracle.run(arguments.bind(subject.module, case.inputs))
+    subject = replace(subject, example=case.inputs, declared=declared)
+    oracle, call = Oracle(subject.module), arguments.bind(subject.module, case.inputs)
+    truth, given = oracle.run(call), arguments.call(subject.module, call)
     model = ir.from_proto(onnx.helper.make_model(graph))
-    given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
-    return steady.doubt(oracle, replace(subject, example=case.inputs), model, case, truth, given).why
+    return steady.doubt(oracle if exact else None, subject, model, case, truth if exact else None, given)
+
+
+def doubt(function, value, **more):
+    return asked(function, value, **more).why
 
 
 def test_a_smooth_answer_to_ties_stands_firm():
@@ -192,3 +197,47 @@ def test_equal_whole_numbers_are_doubted_where_the_graph_picks():
     value = torch.full((2, 4), 3)
     assert doubt(lambda x: x * 2, value, nodes=["TopK"]) == "TopK may pick among equal values in any order"
     assert doubt(lambda x: x * 2, value, nodes=["Relu"]) == ""
+
+
+def test_what_moves_stays_finite_where_an_epsilon_keeps_it_from_a_pole():
+    zeros = torch.zeros(2, 4)
+    for function in (
+        lambda x: x / (x.sum(-1, keepdim=True) + 1e-8),
+        lambda x: (x.pow(2).mean(-1) + 1e-16).log(),
+        lambda x: torch.nn.functional.normalize(x, dim=-1),
+    ):
+        for exact in (True, False):
+            found = asked(function, zeros, low=0.0, high=1.0, exact=exact)
+            (move,) = found.moves
+            assert move.firm
+            assert (move.sway is not None and move.sway > 0.1) if exact else move.sway is None
+
+
+def test_what_is_not_finite_beside_is_no_fault_of_a_file():
+    half = torch.full((2, 4), 0.3)
+    for function in (
+        lambda x: (x.pow(2).mean(-1) - x.mean(-1).pow(2)).clamp(min=-1).sqrt(),
+        lambda x: torch.acos(torch.nn.functional.cosine_similarity(x[:1], x[1:], dim=-1).mul(1 + 2e-8)),
+        lambda x: torch.log(x[:, 0] - x[:, 1] + 1e-9),
+    ):
+        found = asked(lambda x, f=function: (f(x), x.argmax(-1).double()), half)
+        assert found.why
+        assert not found.moves[0].firm
+
+
+def test_zeros_are_nudged_inside_their_range_and_by_what_is_usual():
+    seen = []
+
+    def watch(x):
+        seen.append(x.detach().double().clone())
+        return x.argmax(-1).to(x.dtype)
+
+    asked(watch, torch.zeros(2, 4), low=0.0, high=255.0)
+    nudges = [one for one in seen[1:] if bool(one.any())]  # the first is the example
+    assert all(bool((one >= 0).all() & (one <= 255).all()) for one in nudges)
+    sizes = [float(one.max()) for one in nudges]
+    assert max(sizes) > 1e-5  # a millionth of what usual values are
+    assert min(sizes) < 1e-8  # and far below
+    seen.clear()
+    asked(watch, torch.full((2, 4), 255.0), low=0.0, high=255.0)
+    assert all(float(one.max()) <= 255.0 for one in seen)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnx_ci.numerics.parity import CaseComparison, compare_case, judge
-from onnx_ci.records.cases import Case, Origin
+from onnx_ci.records.cases import Case, CaseOutput, Origin
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, OutputFigures
 
@@ -29,6 +29,7 @@ class Bench:
         unsure: tuple[str, ...] = (),
         dims: Mapping[str, int] | None = None,
         advisory: str = "",
+        outputs: tuple[CaseOutput, ...] = (),
         **more: Any,
     ) -> CaseComparison:
         index = len(self.comparisons)
@@ -40,6 +41,7 @@ class Bench:
             dims=dict(dims or {}),
             nondeterministic=list(unsure),
             advisory=advisory,
+            outputs=list(outputs),
         )
         self.comparisons.append(compare_case(case, expected, actual, oracle, self.spec, **more))
         return self.comparisons[-1]
