@@ -50,7 +50,7 @@ def find(before: ir.Model | None, after: ir.Model, places: Places) -> dict[str, 
     kept = {(node.op_type, value.name) for node in program.nodes(after) for value in node.outputs}
     found = {}
     for node in program.nodes(before):
-        (name, constant) = (node.outputs[0].name, _near_neutral(node)) if node.op_type in _NEUTRAL else (None, None)
+        constant, name = _near_neutral(node), node.outputs[0].name if node.outputs else None
         if name and constant is not None and (node.op_type, name) not in kept:
             place = source.origin(node, places)
             text = f"{_SIGNS[node.op_type]} {constant:.7g}"
@@ -59,11 +59,13 @@ def find(before: ir.Model | None, after: ir.Model, places: Places) -> dict[str, 
 
 
 def _near_neutral(node: ir.Node) -> float | None:
-    """The constant operand that is all but neutral."""
-    neutral = _NEUTRAL[node.op_type]
+    """The constant operand that is all but neutral; None where there is none."""
+    neutral = _NEUTRAL.get(node.op_type)
+    if neutral is None or node.domain:
+        return None
     for value in node.inputs if node.op_type in ("Add", "Mul") else node.inputs[1:]:
         tensor = ir.convenience.get_const_tensor(value) if value is not None else None
-        if tensor is not None and tensor.size == 1 and tensor.dtype.is_floating_point():
+        if tensor is not None and not tensor.shape.dims and tensor.dtype.is_floating_point():
             constant = float(tensor.numpy().item())
             if constant != neutral and math.isclose(constant, neutral, rel_tol=_REL, abs_tol=_ABS):
                 return constant
