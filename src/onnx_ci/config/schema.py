@@ -29,7 +29,8 @@ class Input(Table):
     dtype: v.DType | None = Field(default=None, description="What production sends; it never casts an example.")
     shape: list[v.Axis] | None = Field(
         default=None,
-        description="Sizes, and names of dims where the size varies. Left out: the example's.",
+        description="Sizes, and names of dims where the size varies; where it follows from those of other axes, a sum "
+        'of dims, such as "past + new". Left out: the example\'s.',
         examples=[["batch", 3, "height", "width"]],
     )
     low: v.Finite | None = Field(default=None, description="Smallest value of generated inputs.", examples=[0.0])

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from onnx_ci.config.problems import closest, show
+from onnx_ci.records import expression
 
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -65,9 +66,25 @@ def _dim_name(value: str) -> str:
     return value
 
 
+def _sum(value: str) -> str:
+    try:
+        parsed = expression.parse(value)
+        for name in sorted(parsed.names):
+            _dim_name(name)
+        rises = parsed.rises()
+    except expression.ExpressionError:
+        rises = False
+    if not rises:
+        wrong(
+            f"{show(value)} is no sum of dims",
+            'a size that follows from dims is a sum of them, each times a whole number: "past + new", "2*half + 1"',
+        )
+    return value
+
+
 def _axis(value: Any) -> int | str:
     if isinstance(value, str):
-        return _dim_name(value)
+        return _dim_name(value) if not set(value) & set("+*") else _sum(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
         wrong(f"expected a size or the name of a dim, got {show(value)}")
     return value

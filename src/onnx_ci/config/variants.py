@@ -8,6 +8,7 @@ from typing import Any
 
 from onnx_ci.config.problems import Path, Problem, did_you_mean, show
 from onnx_ci.config.schema import Dim, Model, Variant
+from onnx_ci.records.expression import filled, parse
 from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 from onnx_ci.records.result import label
 
@@ -57,7 +58,8 @@ def _apart(one: Variant, other: Variant) -> bool:
 
 
 def _size(path: Path, model: Model, name: str, size: int) -> Iterator[Problem]:
-    named = {axis for given in model.inputs.values() for axis in given.shape or () if isinstance(axis, str)}
+    axes = [axis for given in model.inputs.values() for axis in given.shape or () if isinstance(axis, str)]
+    named = {name for axis in axes for name in parse(axis).names}
     known = [*dict.fromkeys([*sorted(named), *model.dims])]
     # In the short form, export_kwargs() may name dims too: the export knows them.
     if name not in known and ":" in model.entrypoint:
@@ -100,9 +102,11 @@ def resolve(model: ModelSpec, variants: Sequence[Variant], lines: Sequence[int |
 
 def _fix(given: InputSpec, sizes: Mapping[str, int]) -> InputSpec:
     shape = given.shape
-    if shape is None or sizes.keys().isdisjoint(axis for axis in shape if isinstance(axis, str)):
+    if shape is None:
         return given
-    fixed = [sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in shape]
+    fixed = [filled(axis, sizes) if isinstance(axis, str) else axis for axis in shape]
+    if fixed == shape:
+        return given
     return replace(given, shape=fixed, named=shape)
 
 

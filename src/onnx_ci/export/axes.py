@@ -22,14 +22,21 @@ def size_of(axis: str | int, sizes: Mapping[str, int]) -> int:
     return axis if isinstance(axis, int) else expression.parse(axis)(sizes)
 
 
-def solve(axis: str, size: int) -> tuple[str, int] | None:
+def solve(axis: str, size: int, known: Mapping[str, int]) -> tuple[str, int] | None:
     """The dim of an axis and its size, when the axis has this size; None where no whole number gives it.
 
-    torch has expressions of one dim only, linear and rising: ``2*h + 4``.
+    Args:
+        axis: Linear and rising in each of its dims: ``2*h + 4``, ``past + new``.
+        size: Of the axis.
+        known: The sizes of other dims; of several that are not known, none can be told.
     """
-    (name,) = names_in(axis)
-    start = size_of(axis, {name: 0})
-    slope = size_of(axis, {name: 1}) - start
+    names = sorted(names_in(axis))
+    unknown = [name for name in names if name not in known] or names[:1]
+    if len(unknown) > 1:
+        return None
+    (name,) = unknown
+    start = size_of(axis, {**known, name: 0})
+    slope = size_of(axis, {**known, name: 1}) - start
     value, rest = divmod(size - start, slope)
     return (name, value) if rest == 0 and value >= 0 else None
 

@@ -165,7 +165,7 @@ def _shapes(spec: ModelSpec) -> dict[str, list[int | str]]:
 
 
 def _ranges(spec: ModelSpec) -> dict[str, DimSpec]:
-    used = {axis for shape in _shapes(spec).values() for axis in shape if isinstance(axis, str)}
+    used = {name for shape in _shapes(spec).values() for axis in shape for name in names_in(axis)}
     return {name: spec.dims.get(name, DimSpec()) for name in sorted(used)}
 
 

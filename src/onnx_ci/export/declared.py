@@ -9,8 +9,9 @@ import torch
 
 from onnx_ci.errors import UsageError
 from onnx_ci.export import arguments, dynamic
-from onnx_ci.export.axes import names_in, size_of
+from onnx_ci.export.axes import names_in
 from onnx_ci.export.types import Declared, DeclaredInput, Entrypoint, Leaf, NamedInputs
+from onnx_ci.records import expression
 from onnx_ci.records.model import DimSpec, InputSpec, ModelSpec
 
 
@@ -30,6 +31,7 @@ def declare(spec: ModelSpec, entrypoint: Entrypoint, example: NamedInputs, modul
     leaves = arguments.leaves(module, example)
     _check_names(spec, leaves)
     inputs = [_input(leaf, spec, said) for leaf in leaves if leaf.is_tensor]
+    _check_sums(spec, inputs)
     dims = _dims(spec, said, inputs)
     fixed = {name: dim.min for name, dim in dims.items() if dim.min is not None and dim.min == dim.max}
     return Declared(
@@ -105,12 +107,26 @@ def _check_names(spec: ModelSpec, leaves: list[Leaf]) -> None:
             raise dynamic.unknown("input", name, tensors, where)
 
 
+def _check_sums(spec: ModelSpec, inputs: list[DeclaredInput]) -> None:
+    """A dim of a sum must be told by another axis: of a sum alone nobody can say what each is."""
+    alone = {axis for item in inputs for axis in item.axes if isinstance(axis, str) and axis.isidentifier()}
+    for item in inputs:
+        for axis in item.axes:
+            left = sorted(names_in(axis) - alone)
+            if left and len(names_in(axis)) > 1:
+                raise UsageError(
+                    f"{axis} is a sum, and {left[0]} stands on no axis of its own",
+                    where=f"models.{spec.name}.inputs.{item.path}.shape",
+                    hint=f"Name {left[0]} in the shape of the input that has it, or give this axis a dim of its own.",
+                )
+
+
 def _dims(spec: ModelSpec, said: dynamic.Dynamic, inputs: list[DeclaredInput]) -> dict[str, DimSpec]:
     used = {name: None for item in inputs for axis in item.axes for name in sorted(names_in(axis))}
     for name in spec.dims:
         if name not in used:
             raise dynamic.unknown("dim", name, used, f"models.{spec.name}.dims.{name}")
-    settled = {axis for given in spec.inputs.values() for axis in given.named or ()}
+    settled = {name for given in spec.inputs.values() for axis in given.named or () for name in names_in(axis)}
     for name in spec.fixed:
         if name not in used and name not in settled:
             raise dynamic.unknown("dim", name, used, f"models.{spec.name}.variants: {spec.variant}.dims.{name}")
@@ -129,5 +145,4 @@ def _dim(config: DimSpec | None, said: DimSpec) -> DimSpec:
 
 
 def _settle(axis: str | int, fixed: Mapping[str, int]) -> str | int:
-    names = names_in(axis)
-    return size_of(axis, fixed) if names and names <= fixed.keys() else axis
+    return axis if isinstance(axis, int) else expression.filled(axis, fixed)

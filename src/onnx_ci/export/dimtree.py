@@ -72,6 +72,8 @@ def _axes(item: DeclaredInput | None, declared: Declared, made: dict[str, Any]) 
 def _dim(axis: str, declared: Declared, made: dict[str, Any]) -> Any:
     """A Dim, or one derived from another for an expression such as ``2*h``."""
     parsed = expression.parse(axis)
+    if len(parsed.names) > 1:  # torch has no such Dim; what the capture assumes of this one is held against the sum
+        return made.setdefault(axis, torch.export.Dim(f"sum_of_{'_and_'.join(sorted(parsed.names))}_{len(made)}"))
     for name in parsed.names - made.keys():  # one object a name: torch takes two of one name for two dims
         spec = declared.dims.get(name) or DimSpec()
         bounds = {key: value for key, value in (("min", spec.min), ("max", spec.max)) if value is not None}

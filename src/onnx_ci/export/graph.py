@@ -15,6 +15,7 @@ from onnx_ci.errors import OnnxCiError
 from onnx_ci.export import (
     canonical,
     capture,
+    derived,
     dimtree,
     guards,
     lost,
@@ -77,13 +78,19 @@ def build(subject: Subject, timed: Timed, known: str = "") -> Graph | list[Findi
             if known.startswith("captured") and canonical.captured(captured.program, _labels(subject)) == known:
                 raise SameProgram
             reading = shapes.read(captured.program, subject.leaves, subject.declared, log, subject.where)
+            found = derived.relations(subject, captured.program, reading)
+            if found:
+                notes = derived.told(found, reading)
+                subject = replace(subject, declared=derived.substituted(subject.declared, found))
+                reading = shapes.read(captured.program, subject.leaves, subject.declared, log, subject.where)
+                reading.findings[:0] = notes
             assumed = private.assumptions(captured.program)
         step = "translation"
         with timed("translate"):
             symbols = {str(symbol): name for symbol, name in reading.symbols.items()}
             with listen(log, subject.places):  # decomposing assumes more of the sizes
                 translated = program.translate(captured, subject.options, symbols, look)
-        built = _finish_captured(subject, captured, translated, reading, log)
+        built = replace(_finish_captured(subject, captured, translated, reading, log), derived=found)
         if known or not seen or not subject.weights:
             return built  # nobody will ask for its digest
         with timed("digest"):
@@ -161,7 +168,9 @@ def _finish_captured(
     subject: Subject, captured: Captured, translated: Translated, reading: Reading, log: GuardLog
 ) -> Graph:
     kept, sizes = _kept_outputs(subject, captured)
-    found = guards.restrictions(private.deferred_asserts(captured.program), reading, subject.declared, log)
+    sums = [symbol for symbol, axis in reading.symbols.items() if not axis.isidentifier()]
+    assumed = [*private.deferred_asserts(captured.program), *traced.bounds(captured.program, sums)]
+    found = guards.restrictions(assumed, reading, subject.declared, log)
     reading, found = _adopt_bounds(subject, reading, found)
     rendered = [None if axes is None else [traced.render(size, reading.symbols) for size in axes] for axes in sizes]
     original = {value: value.name for value in _made(translated.model) if value.name}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from onnx_ci.export import traced
+from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place
 from onnx_ci.export.shapes import Range, Reading, declared_range, words_in
@@ -26,7 +27,7 @@ class Restriction:
         text: The condition, with the declared names put in.
         dims: The dims that it speaks of.
         excluded: Sizes at which it is false, nearest to the example first, never with a dim of 0 or 1.
-        condition: As torch has it, with the dim of each of its symbols in `symbols`.
+        condition: As torch has it, with the dim of each of its symbols, or the expression of dims, in `symbols`.
     """
 
     text: str
@@ -38,7 +39,7 @@ class Restriction:
 
     def allows(self, dims: Mapping[str, int]) -> bool:
         """Whether the graph holds at these sizes; where a size is unknown, it is taken to."""
-        known = {symbol: dims[name] for symbol, name in self.symbols.items() if name in dims}
+        known = {symbol: size_of(axis, dims) for symbol, axis in self.symbols.items() if names_in(axis) <= dims.keys()}
         return len(known) < len(self.symbols) or traced.holds(self.condition, known) is not False
 
 
@@ -54,16 +55,18 @@ def restrictions(asserts: Sequence[Any], reading: Reading, declared: Declared, l
         if not symbols or None in symbols.values():
             continue  # of a size that only the data tell
         names = {symbol: name for symbol, name in symbols.items() if name is not None}
+        dims = sorted({name for axis in names.values() for name in names_in(axis)})
         excluded = [
-            {names[symbol]: size for symbol, size in at.items()}
-            for at in _sizes(names, reading, declared)
-            if traced.holds(condition, at) is False and min(at.values()) > 1
+            at
+            for at in _sizes(dims, reading, declared)
+            if traced.holds(condition, {symbol: size_of(axis, at) for symbol, axis in names.items()}) is False
+            and min(at.values()) > 1
         ]
         if excluded:
             text = traced.shown(condition, names)
             found.setdefault(
                 text,
-                Restriction(text, sorted(set(names.values())), excluded, condition, names, _place(condition, log)),
+                Restriction(text, dims, excluded, condition, names, _place(condition, log)),
             )
     return list(found.values())
 
@@ -106,16 +109,14 @@ def steps(restriction: Restriction, reading: Reading, declared: Declared) -> dic
     return found
 
 
-def _sizes(names: Mapping[Any, str], reading: Reading, declared: Declared) -> Iterator[dict[Any, int]]:
-    symbols = list(names)
-    dims = [names[symbol] for symbol in symbols]
+def _sizes(dims: Sequence[str], reading: Reading, declared: Declared) -> Iterator[dict[str, int]]:
     example = [reading.example.get(dim, 2) for dim in dims]
     tried = sorted(
         _tried(dims, reading, declared),
         key=lambda at: sum(abs(size - near) for size, near in zip(at, example, strict=True)),
     )
     for at in tried:
-        yield dict(zip(symbols, at, strict=True))
+        yield dict(zip(dims, at, strict=True))
 
 
 def _tried(dims: Sequence[str], reading: Reading, declared: Declared) -> Iterator[tuple[int, ...]]:

@@ -14,6 +14,7 @@ from onnx_ci.export import (
     arguments,
     check,
     checks,
+    derived,
     edges,
     evaluate,
     excluded,
@@ -85,6 +86,9 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
     if not isinstance(built, Graph):
         outside = [evaluate.contradicts(example)] if example.problems else []
         return _result(request, environment, stages, located([*findings, *outside, *built]))
+    if built.derived:
+        subject = replace(subject, declared=derived.substituted(subject.declared, built.derived))
+        example, *user = (derived.remeasured(case, subject.declared) for case in (example, *user))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from onnx_ci.export import arguments
-from onnx_ci.export.axes import solve
+from onnx_ci.export.axes import names_in, size_of, solve
 from onnx_ci.export.types import Declared, DeclaredInput, RunCase
 from onnx_ci.records.model import DimSpec
 
@@ -17,6 +17,7 @@ def measure(case: RunCase, promised: Declared) -> RunCase:
     found: dict[str, int] = {}
     problems: list[str] = []
     leaves = arguments.paths(case.inputs)
+    sums: list[tuple[str, str, int]] = []
     for item in promised.inputs:
         leaf = leaves.get(item.path)
         if not isinstance(leaf, torch.Tensor):
@@ -24,7 +25,9 @@ def measure(case: RunCase, promised: Declared) -> RunCase:
         elif leaf.dim() != len(item.axes):
             problems.append(f"{item.path} has shape {list(leaf.shape)}, declared {item.axes}")
         else:
-            _measure_tensor(item, leaf, found, problems)
+            _measure_tensor(item, leaf, found, sums, problems)
+    for where, axis, size in sums:  # what they are sums of stands elsewhere
+        problems += _measure_sum(where, axis, size, found)
     known = {item.path for item in promised.inputs}
     extra = [path for path, leaf in leaves.items() if isinstance(leaf, torch.Tensor) and path not in known]
     problems += [f"{path} is a tensor here and none in the example" for path in extra]
@@ -33,19 +36,42 @@ def measure(case: RunCase, promised: Declared) -> RunCase:
     return replace(case, dims=found, problems=problems)
 
 
-def _measure_tensor(item: DeclaredInput, leaf: torch.Tensor, found: dict[str, int], problems: list[str]) -> None:
+def _measure_tensor(
+    item: DeclaredInput,
+    leaf: torch.Tensor,
+    found: dict[str, int],
+    sums: list[tuple[str, str, int]],
+    problems: list[str],
+) -> None:
     for at, (axis, size) in enumerate(zip(item.axes, leaf.shape, strict=True)):
         if isinstance(axis, int):
             if axis != size:
                 problems.append(f"axis {at} of {item.path} is {size}, declared {axis}")
             continue
-        solved = solve(axis, size)
+        if len(names_in(axis)) > 1:
+            sums.append((f"axis {at} of {item.path}", axis, size))
+            continue
+        solved = solve(axis, size, {})
         if solved is None:
             problems.append(f"axis {at} of {item.path} is {size}, which is no {axis}")
             continue
         name, value = solved
         if found.setdefault(name, value) != value:
             problems.append(f"{name} is {found[name]} and, in axis {at} of {item.path}, {value}")
+
+
+def _measure_sum(where: str, axis: str, size: int, found: dict[str, int]) -> list[str]:
+    """What is wrong with an axis of several dims; the one that stands nowhere else follows from it."""
+    names = sorted(names_in(axis))
+    known = {name: found[name] for name in names if name in found}
+    if len(known) == len(names) and size_of(axis, known) == size:
+        return []
+    solved = solve(axis, size, known) if len(known) < len(names) else None
+    if solved is None:
+        sizes = ", ".join(f"{name} {value}" for name, value in known.items())
+        return [f"{where} is {size}, which is no {axis} ({sizes})"]
+    found[solved[0]] = solved[1]
+    return []
 
 
 def _outside(name: str, size: int, dim: DimSpec) -> list[str]:

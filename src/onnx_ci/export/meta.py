@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnx_ci.export import arguments
-from onnx_ci.export.axes import size_of, solve
+from onnx_ci.export.axes import names_in, size_of, solve
 from onnx_ci.export.jumps import Numbers, Trace
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Subject
@@ -178,11 +178,16 @@ def _plain(value: Any, row: list[float]) -> None:
 def _example_dims(subject: Subject) -> dict[str, int]:
     leaves = arguments.paths(subject.example)
     found: dict[str, int] = {}
-    for item in subject.declared.inputs:
-        for axis, size in zip(item.axes, leaves[item.path].shape, strict=True):
-            solved = solve(axis, size) if isinstance(axis, str) else None
-            if solved:
-                found[solved[0]] = solved[1]
+    axes = [
+        (axis, size)
+        for item in subject.declared.inputs
+        for axis, size in zip(item.axes, leaves[item.path].shape, strict=True)
+        if isinstance(axis, str)
+    ]
+    for axis, size in sorted(axes, key=lambda one: len(names_in(one[0]))):
+        solved = solve(axis, size, found)
+        if solved:
+            found[solved[0]] = solved[1]
     return found
 
 

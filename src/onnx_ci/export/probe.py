@@ -11,7 +11,7 @@ import numpy as np
 
 from onnx_ci.artifact import layout, log
 from onnx_ci.artifact.tensors import Value
-from onnx_ci.export import arguments, arrays, cases, guards
+from onnx_ci.export import arguments, arrays, cases, derived, guards
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
@@ -123,7 +123,8 @@ def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared
         return finding(
             "contract.declared-size", "fail", subject_name,
             f"{said}; inside the declared range {refused[0]}",
-            hint=f"Declare sizes that the module can serve (min, max, multiple_of) under {subject.where}.dims.",
+            hint=derived.advice(derived.isolated(item.condition, item.symbols), subject)
+            or f"Declare sizes that the module can serve (min, max, multiple_of) under {subject.where}.dims.",
             data=data, **at,
         )  # fmt: skip
     if wrong or not told:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ import onnx
 import onnx_ir as ir
 import torch
 
-from onnx_ci.export import private
+from onnx_ci.export import private, traced
 from onnx_ci.export.capture import Captured
 from onnx_ci.export.options import Options
 from onnx_ci.export.quiet import quiet
@@ -68,8 +68,17 @@ def translate(
         if options.optimize:
             done.optimize()
         if symbols:
-            done.rename_axes(dict(symbols))
+            done.rename_axes({old: new if new.isidentifier() else f"({new})" for old, new in symbols.items()})
+            _without_brackets([*done.model.graph.inputs, *done.model.graph.outputs])
     return Translated(done.model, done.exported_program, before)
+
+
+def _without_brackets(edges: Iterable[ir.Value]) -> None:
+    """Inside an expression, an expression that stands for a symbol needs brackets; as a whole axis it needs none."""
+    for value in edges:
+        for at, size in enumerate(value.shape or ()):
+            if not isinstance(size, int) and size.value:
+                value.shape[at] = traced.bare(size.value)  # type: ignore[index] # of a value that has a shape
 
 
 def _copied(model: ir.Model) -> ir.Model | None:

@@ -51,7 +51,7 @@ class Reading:
         example: The size of each dim in the export example.
         narrowed: Dims whose declared range did not hold, with the guard.
         causes: For each dim that a guard speaks of, the guard with the dims' names, and the user's line.
-        sources: The dim of each axis by torch's own name of it, ``L['x'].size()[0]``.
+        sources: The dim of each axis, or the expression in brackets, by torch's own name of it, ``L['x'].size()[0]``.
     """
 
     symbols: dict[Any, str] = field(default_factory=dict)
@@ -97,10 +97,13 @@ def read(
             _read_axis(reading, program, axis.dim, axis.traced)
     for axis in axes:
         if not axis.is_plain:
+            reading.sources[axis.source] = f"({axis.dim})"
             _read_derived(reading, program, axis)
     automatic = {axis.dim for axis in axes if axis.auto}
     for name in list(reading.captured):
         _judge(reading, name, declared, log, automatic=name in automatic, where=where)
+    for text in [text for text in reading.tied if len(expression.parse(text).names) > 1]:
+        _judge_sum(reading, text)
     return reading
 
 
@@ -171,6 +174,11 @@ def _read_derived(reading: Reading, program: torch.export.ExportedProgram, axis:
         )
         reading.tied[axis.dim] = str(size)
         return
+    if len(wanted.names) > 1 or wanted.names <= set(reading.captured):
+        known = reading.symbols.get(size)
+        if getattr(size, "is_Symbol", False) and known in (None, axis.dim) and wanted.names <= set(reading.captured):
+            reading.symbols[size] = axis.dim  # torch knows it as a size of its own; the declaration says what it is
+            return
     new, free = sorted(wanted.names - set(reading.captured)), size.free_symbols - set(reading.symbols)
     if len(new) == 1 and len(free) == 1:
         (symbol,) = free
@@ -201,8 +209,8 @@ def _judge(reading: Reading, name: str, declared: Declared, log: GuardLog, *, au
                 "contract.tied-dim", severity, name,
                 f"{name} is declared as a dim of its own, but the export takes it to equal {other}{because}{seen_at}: "
                 f"inputs where they differ are refused or answered wrongly",
-                hint=f"Declare both axes as {other} if they are always equal; else use an example with distinct sizes, "
-                "and remove the comparison.",
+                hint=f'{_same_hint(other)} if they are always equal; else use an example with distinct sizes, and '
+                "remove the comparison.",
                 data=data, **at,
             )
         )  # fmt: skip
@@ -225,6 +233,32 @@ def _judge(reading: Reading, name: str, declared: Declared, log: GuardLog, *, au
             )
         )  # fmt: skip
         reading.narrowed[name] = guard or str(captured)
+
+
+def _judge_sum(reading: Reading, text: str) -> None:
+    """An axis that is declared as an expression of several dims, and that the capture takes to be something else."""
+    other = reading.tied[text]
+    if any(reading.captured[name].least == reading.captured[name].most for name in expression.parse(text).names):
+        return  # that is said of the dim itself
+    number = other.isdigit()
+    reading.findings.append(
+        finding(
+            "contract.static-dim" if number else "contract.tied-dim", "fail", text,
+            f"{text} is declared dynamic, but the export froze it to {other}"
+            if number
+            else f"an axis is declared {text}, but the export takes it to equal {other}: inputs where they differ are "
+            "refused or answered wrongly",
+            hint=_FROZEN_HINT if number else f"Declare that axis as {other} if it is always that.",
+            data={"captured": other},
+        )
+    )  # fmt: skip
+    reading.narrowed[text] = f"{text} = {other}"
+
+
+def _same_hint(other: str) -> str:
+    if other.isidentifier():
+        return f"Declare both axes as {other}"
+    return f'Write "{other}" in the place of that dim in the shape'
 
 
 def _said(spec: DimSpec | None, promised: Range) -> str:
@@ -251,7 +285,7 @@ def _cause(name: str, reading: Reading, log: GuardLog) -> tuple[str, Place | Non
     names = {str(symbol): known for symbol, known in reading.symbols.items()} | names
     best: tuple[str, Place | None] = ("", None)
     for guard in log.guards:
-        text = _EQUAL.sub(r"\1 == \2", _WORD.sub(lambda word: names.get(word[0], word[0]), guard.text))
+        text = _WORD.sub(lambda word: names.get(word[0], word[0]), _EQUAL.sub(r"\1 == \2", guard.text))
         if _says_nothing(text):
             continue
         if name in words_in(text) and "Ne(" not in text:
@@ -262,9 +296,14 @@ def _cause(name: str, reading: Reading, log: GuardLog) -> tuple[str, Place | Non
 
 
 def _says_nothing(text: str) -> bool:
-    """Whether a guard holds of any sizes, once two axes of one dim have one name: ``b == b``."""
-    left, equals, right = text.partition(" == ")
-    return bool(equals) and left == right
+    """Whether a guard holds of any sizes, once its symbols have the dims' names: ``b == b``."""
+    sides = text.split(" == ")
+    try:
+        left, right = (expression.parse(side) for side in sides)
+        points = [{name: away * at for at, name in enumerate(sorted(left.names), 2)} for away in (3, 7)]
+        return left.names == right.names and all(left(at) == right(at) for at in points)
+    except ValueError:  # no equality, or one of another form
+        return False
 
 
 def words_in(text: str) -> set[str]:

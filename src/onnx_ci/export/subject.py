@@ -63,6 +63,7 @@ class Graph:
         reading: What the capture made of the dims; empty for the older exporter, which tells nothing.
         output_shapes: By the file's output name, in the contract's grammar.
         program: Digest of the program that it was translated from; "" where none was taken.
+        derived: For each dim that the capture found to follow from others, and that is no dim any more, its expression.
         captured: What capture gave; None for the older exporter.
         decomposed: The same after decomposition, from which the file was translated; likewise.
         fx: For values of the graph the program's node that makes the same value.
@@ -81,6 +82,7 @@ class Graph:
     strategy: str
     findings: list[Finding] = field(default_factory=list)
     program: str = ""
+    derived: dict[str, str] = field(default_factory=dict)
     captured: Captured | None = None
     decomposed: torch.export.ExportedProgram | None = None
     fx: dict[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -35,9 +35,33 @@ def render(size: Any, names: Mapping[Any, str]) -> int | str:
     if getattr(size, "is_Integer", False):
         return int(size)
     try:
-        return _bare(_Printer(names).sum(size))
+        return bare(_Printer(names).sum(size))
     except _NoFormError:
         return UNKNOWN
+
+
+def bounds(program: torch.export.ExportedProgram, symbols: Iterable[Any]) -> list[Any]:
+    """The ends of each symbol's range as conditions, where the capture narrowed it; 0 and 1 it always sets apart."""
+    sympy = importlib.import_module("sympy")
+    found: list[Any] = []
+    for symbol in symbols:
+        ends = program.range_constraints.get(symbol)
+        if ends is not None and getattr(ends.lower, "is_Integer", False) and ends.lower > 2:
+            found.append(sympy.Ge(symbol, ends.lower, evaluate=False))
+        if ends is not None and getattr(ends.upper, "is_Integer", False):
+            found.append(sympy.Le(symbol, ends.upper, evaluate=False))
+    return found
+
+
+def isolated(condition: Any, symbol: Any) -> Any:
+    """What an equality says that a symbol is; None where it is none, or not one that tells it in whole numbers."""
+    if _RELATIONS.get(condition.func.__name__) != "==" or symbol not in condition.free_symbols:
+        return None
+    rest = (condition.args[0] - condition.args[1]).expand()
+    factor = rest.coeff(symbol, 1)
+    if factor not in (1, -1) or symbol in (rest - factor * symbol).free_symbols:
+        return None
+    return (symbol - rest * factor).expand()
 
 
 def holds(condition: Any, sizes: Mapping[Any, int]) -> bool | None:
@@ -61,7 +85,7 @@ def shown(condition: Any, names: Mapping[Any, str]) -> str:
     return str(condition.xreplace({symbol: symbols(name, integer=True) for symbol, name in names.items()}))
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Without the brackets around the whole, if they are a pair."""
     depth = 0
     for at, letter in enumerate(text):
@@ -150,7 +174,8 @@ class _Printer:
         if value.is_Symbol:
             if value not in self._names:
                 raise _NoFormError
-            return self._names[value]
+            name = self._names[value]
+            return name if name.isidentifier() else f"({name})"
         if value.is_Pow and value.exp.is_Integer and 0 < value.exp <= 8:
             return "*".join([self._factor(value.base)] * int(value.exp))
         if value.is_Add or value.is_Mul:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(//|[-+*%(),]))")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_POLYNOMIAL = re.compile(r"[\w\s()*+-]*")
 _Run = Callable[[Mapping[str, int]], int]
 _MAX_LENGTH = 2000
 UNKNOWN = "?"
@@ -33,6 +35,18 @@ class Expression:
     text: str
     names: frozenset[str]
     _run: _Run = field(repr=False, compare=False)
+
+    def rises(self) -> bool:
+        """Whether it is a sum of its names, each once, times a positive number: ``past + new``, ``2*h + 4``."""
+        once = len(_NAME.findall(self.text)) == len(self.names)
+        if not self.names or not once or not _POLYNOMIAL.fullmatch(self.text):
+            return False
+        zero = dict.fromkeys(self.names, 0)
+        start = self(zero)
+        slopes = {name: self({**zero, name: 1}) - start for name in self.names}
+        points = [{name: (at + 2) * away for at, name in enumerate(sorted(self.names))} for away in (3, 7, 1009)]
+        straight = all(self(at) == start + sum(slopes[name] * at[name] for name in at) for at in points)
+        return straight and min(slopes.values()) > 0
 
     def __call__(self, sizes: Mapping[str, int]) -> int:
         """Evaluates it.
@@ -61,6 +75,16 @@ def parse(text: str) -> Expression:
     if parser.peek():
         raise ExpressionError(f"{text}: unexpected {parser.peek()!r}")
     return Expression(text, frozenset(parser.names), run)
+
+
+def filled(text: str, sizes: Mapping[str, int]) -> int | str:
+    """An expression with some of its names replaced by their sizes; a number where no name is left."""
+    known = parse(text)
+    if not known.names & sizes.keys():
+        return text
+    if known.names <= sizes.keys():
+        return known(sizes)
+    return _NAME.sub(lambda name: str(sizes.get(name[0], name[0])), text)
 
 
 _OPERATORS: dict[str, Callable[[int, int], int]] = {

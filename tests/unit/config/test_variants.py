@@ -55,6 +55,11 @@ def test_a_dim_that_is_fixed_becomes_a_size_of_the_shapes_and_the_others_stay(pr
     assert wide.variants == {"480x640": wide.fixed, "640x480": {"height": 640, "width": 480}}
 
 
+def test_a_fixed_dim_of_a_sum_is_filled_in(project):
+    summed = TWO.replace('["batch"]', '["batch", "height + width", "height + batch"]')
+    assert project(summed).models[0].inputs["scale"].shape == ["batch", 1120, "480 + batch"]
+
+
 def test_a_model_without_variants_fixes_nothing(project):
     (one,) = project(MODEL).models
     assert (one.variant, one.variants, one.fixed) == (None, {}, {})

@@ -14,7 +14,8 @@ from torch.export import Dim
 from onnx_ci.errors import ExitCode, UsageError
 from onnx_ci.export.axes import solve
 from onnx_ci.export.declared import declare, rename
-from onnx_ci.export.types import Entrypoint
+from onnx_ci.export.measure import measure
+from onnx_ci.export.types import Entrypoint, RunCase
 from onnx_ci.records.model import DimSpec, ExportSpec, InputSpec, ModelSpec
 
 
@@ -130,9 +131,9 @@ def test_derived_dims_are_expressions_of_their_root():
     declared = read({"dynamic_shapes": {"x": {2: 2 * half}, "y": {1: 3 * half - 4}}})
     assert axes(declared)["x"] == [2, 3, "2*half"]
     assert declared.dims == {"half": DimSpec(min=1, max=8)}
-    assert solve(declared.inputs[0].axes[2], 8) == ("half", 4)
-    assert solve(declared.inputs[1].axes[1], 8) == ("half", 4)
-    assert solve(declared.inputs[0].axes[2], 7) is None
+    assert solve(declared.inputs[0].axes[2], 8, {}) == ("half", 4)
+    assert solve(declared.inputs[1].axes[1], 8, {}) == ("half", 4)
+    assert solve(declared.inputs[0].axes[2], 7, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -222,3 +223,33 @@ def test_the_hint_has_the_users_axes_in_the_form_that_the_exporter_takes():
 def test_what_stands_for_nothing_is_refused(call, said):
     with pytest.raises(UsageError, match=said):
         call()
+
+
+SUM = {"x": InputSpec(shape=["b", 3, "p"]), "y": InputSpec(shape=["b", "p + t"]), "z": InputSpec(shape=["t"])}
+SUMS = {"x": X, "y": torch.zeros(2, 13, dtype=torch.int64), "z": Z}
+
+
+def test_a_sum_of_dims_is_solved_once_the_others_are_known():
+    assert solve("p + t", 13, {"p": 8}) == ("t", 5)
+    assert solve("p + t", 13, {"p": 8, "t": 4}) == ("p", 9)
+    assert solve("p + t", 13, {}) is None
+    assert solve("p + t", 7, {"p": 8}) is None
+
+
+def test_a_sum_of_dims_is_measured_and_held_against_its_parts():
+    declared = read(example=SUMS, short=False, inputs=SUM)
+    case = measure(RunCase("a", "user", "", SUMS), declared)
+    assert (case.dims, case.problems) == ({"b": 2, "p": 8, "t": 5}, [])
+    wrong = measure(RunCase("a", "user", "", {**SUMS, "y": torch.zeros(2, 12)}), declared)
+    assert wrong.problems == ["axis 1 of y is 12, which is no p + t (p 8, t 5)"]
+
+
+def test_a_fixed_dim_of_a_sum_is_filled_in():
+    declared = read(example=SUMS, short=False, inputs=SUM, dims={"p": DimSpec(min=8, max=8)})
+    assert declared.inputs[1].axes == ["b", "8 + t"]
+    assert list(declared.dims) == ["b", "t"]
+
+
+def test_a_dim_that_stands_in_a_sum_only_is_a_usage_error():
+    with pytest.raises(UsageError, match="t stands on no axis of its own"):
+        read(example=SUMS, short=False, inputs={name: SUM[name] for name in ("x", "y")})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnx_ci.records.expression import ExpressionError, parse
+from onnx_ci.records.expression import ExpressionError, filled, parse
 
 NAMES = ["batch", "h", "w_1", "_x"]
 SIZES = {"batch": 3, "h": 17, "w_1": 224, "_x": 0}
@@ -157,3 +157,19 @@ def test_unreasonable_ones_are_refused(text: str) -> None:
 def test_equal_text_is_an_equal_expression() -> None:
     assert parse("h + 1") == parse("h + 1")
     assert parse("h + 1") != parse("h+1")
+
+
+@pytest.mark.parametrize("text", ["past + new", "2*h + 4", "h", "3 + 2*(h + 1) + w"])
+def test_a_sum_of_names_rises(text: str) -> None:
+    assert parse(text).rises()
+
+
+@pytest.mark.parametrize("text", ["4", "h*w", "h - w", "h // 2", "0*h", "-h", "max(h, w)", "h + h", "h*h"])
+def test_other_expressions_do_not_rise(text: str) -> None:
+    assert not parse(text).rises()
+
+
+def test_names_are_filled_in_as_far_as_their_sizes_are_known() -> None:
+    assert filled("past + new", {"past": 5}) == "5 + new"
+    assert filled("past + new", {"past": 5, "new": 3}) == 8
+    assert filled("past + new", {"past_1": 5}) == "past + new"
