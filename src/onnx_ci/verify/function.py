@@ -19,7 +19,10 @@ from onnx_ci.records.result import Finding, OutputFigures, finding, worst
 from onnx_ci.twin import Twin, Unoracled, measured
 
 _RULE = "parity.function"
-_HINT = "Run it with the exporter's optimizer switched off, and look at what the optimizer folded or fused."
+_HINT = (
+    "See parity.divergence of the export for what the optimizer folded, fused or removed; without its optimizer "
+    "(optimize = False) the exporter gives the other graph."
+)
 _OLDER = (
     "Export it with exporter = 'dynamo' too, whose graph is looked at before its optimization as well. The older "
     "exporter's own constant folding is switched off by do_constant_folding=False in export_kwargs()."

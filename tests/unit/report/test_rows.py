@@ -49,6 +49,21 @@ def test_the_worst_parity_is_shown():
     assert only([result("m", "cpu", passed)]).parity is None
 
 
+@pytest.mark.parametrize(
+    ("note", "word"),
+    [
+        ("parity.nonfinite: 6 of 6 places; advisory: nobody said so", "NaN or infinity"),
+        ("parity.shape: expected [2], got [3]", "another shape"),
+        ("two runs differ; the worse is shown", "differs"),
+        ("", "differs"),
+    ],
+)
+def test_what_has_no_error_says_in_a_word_what_is_wrong(note, word):
+    broken = replace(figures("a", 0.0, status="warn"), against="exact", note=note)
+    assert parity(broken)[0] == word
+    assert parity(replace(broken, status="pass"))[0] == "exact"
+
+
 @pytest.mark.parametrize("limit", [0.0, None])
 def test_a_figure_without_a_limit_does_not_stop_the_table(limit):
     passed = [finding("parity.runtime", "pass", "", "")]
