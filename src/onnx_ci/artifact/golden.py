@@ -19,7 +19,7 @@ from typing import Any
 from onnx_ci.artifact.layout import Artifact, ArtifactError, changed_files
 from onnx_ci.records import codec
 from onnx_ci.records.base import record
-from onnx_ci.records.cases import Case
+from onnx_ci.records.cases import Case, OpenOrder
 from onnx_ci.records.changes import changes, file_changes
 from onnx_ci.records.contract import Contract, TensorContract
 from onnx_ci.records.result import Finding, finding
@@ -40,6 +40,7 @@ class GoldenCase:
         index: The n of its folder.
         e_torch: By output; None without an oracle, or for exact dtypes.
         nondeterministic: Outputs that differed when the eager module was called twice: not compared.
+        orders: Outputs along which no order is promised.
     """
 
     index: int
@@ -47,6 +48,7 @@ class GoldenCase:
     dims: dict[str, int] = field(default_factory=dict)
     e_torch: dict[str, float | None] = field(default_factory=dict)
     nondeterministic: list[str] = field(default_factory=list)
+    orders: dict[str, OpenOrder] = field(default_factory=dict)
 
 
 @record
@@ -243,6 +245,7 @@ def _record(artifact: Artifact, kept: list[Case]) -> Golden:
                 dims=case.dims,
                 e_torch={output.name: output.e_torch for output in case.outputs},
                 nondeterministic=case.nondeterministic,
+                orders=case.orders,
             )
             for index, case in enumerate(kept)
         ],

@@ -15,6 +15,7 @@ from onnx_ci.export.fault import Fault
 from onnx_ci.export.seen import Seen
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.translation import Wrong
+from onnx_ci.numerics import special
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import TargetSpec
 from onnx_ci.records.result import Finding, finding
@@ -49,7 +50,7 @@ def judge(
         if fresh:
             told.update(fresh)
             one = _told(seen, case, fresh, targets, repros)
-            found += [one] if one is not None else []
+            found += special.explained([one], [case]) if one is not None else []
     named = {name for one in found if one.status != "pass" and "node" in one.data for name in one.data["outputs"]}
     return [*found, *function.named(seen, wrong, named)]
 

@@ -50,8 +50,9 @@ def _compared(subject: Subject, graph: Graph, folder: Path, stored: Golden) -> l
         expected = {name: value for name, value in expected.items() if name not in case.nondeterministic}
         actual = {name: value for name, value in actual.items() if name not in case.nondeterministic}
         found += compare_golden(
-            case.name, expected, actual, who="PyTorch", e_torch=case.e_torch, spec=subject.spec.parity, dims=case.dims
-        )
+            case.name, expected, actual, who="PyTorch", e_torch=case.e_torch, spec=subject.spec.parity, dims=case.dims,
+            orders=case.orders,
+        )  # fmt: skip
     return judge_golden(found) if found else []
 
 

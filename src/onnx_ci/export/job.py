@@ -34,6 +34,7 @@ from onnx_ci.export import (
     stops,
     timing,
     translation,
+    unordered,
 )
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.evaluate import Evaluation
@@ -165,9 +166,10 @@ class _Maker:
     ) -> tuple[list[Finding], list[Timing]]:
         """All that runs the written file, a fault of which may end this process; the findings with what it shows."""
         with self._stages("twin"):
+            seen.cases, ordered = unordered.judge(seen.cases, self._folder)
             translated = translation.judge(seen.cases, self._subject.module, self._folder, before)
             seen.cases = translated.cases
-            findings = [*findings, *translated.findings]
+            findings = [*findings, *ordered, *translated.findings]
         with self._stages("contract"):
             tried = Probe(self._subject, self._graph, self._folder)
             judged, steps = probe.judge(tried, self._example, self._user)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from onnx_ci.export import arguments
+from onnx_ci.export import arguments, sight
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import REDRAWS, Call, Outputs, RunCase
@@ -20,16 +20,18 @@ class Called:
 
     Attributes:
         findings: That it refused some values and takes others.
+        is_blind: Whether a mask hides all that some query could see.
     """
 
     case: RunCase
     call: Call
     given: Outputs
     findings: tuple[Finding, ...] = ()
+    is_blind: bool = False
 
 
 def call(subject: Subject, case: RunCase) -> Called:
-    """Calls the module on a case; on other values where it refuses those of a case of ours, or masks give NaN."""
+    """Calls the module on a case; on other values where it refuses those of a case of ours, or masks hide all."""
     first = _call(subject, case)
     if case.redrawn is None or not (first.given.error or _masked_out(subject, first)):
         return first
@@ -49,11 +51,14 @@ def _call(subject: Subject, case: RunCase) -> Called:
     if not given.error and len(given.values) != len(subject.eager.values):
         counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
         given = replace(given, error=f"the module gives {counts}")
-    return Called(case, bound, given)
+    masks = not given.error and any(_is_mask(leaf) for leaf in arguments.paths(case.inputs).values())
+    return Called(case, bound, given, is_blind=masks and sight.is_blind(subject.module, bound))
 
 
 def _masked_out(subject: Subject, called: Called) -> bool:
-    """Whether outputs are NaN that are none for the example, and an input may be a mask that hid a whole row."""
+    """Whether an input may be a mask that hid a whole row: outputs are NaN that are none for the example."""
+    if called.is_blind:
+        return True
     if called.given.error or not any(_is_mask(leaf) for leaf in arguments.paths(called.case.inputs).values()):
         return False
     pairs = zip(called.given.values, subject.eager.values, strict=True)

@@ -35,8 +35,9 @@ def make(
 ) -> torch.Tensor:
     """A tensor of the declared shape at these dims.
 
-    Masks (two values at most) keep an unmasked place in each row, rows that were sorted stay sorted, and integers that
-    never passed a dim's size (lengths, indices, positions) do not pass its new size.
+    Masks (two values at most) keep an unmasked place in each row; declared ones, and those of booleans, are padded at
+    the right as production pads, unless the user's are not. Rows that were sorted stay sorted, and integers that never
+    passed a dim's size (lengths, indices, positions) do not pass its new size.
 
     Args:
         item: What is declared.
@@ -49,7 +50,8 @@ def make(
     shape = tuple(size_of(axis, dims) for axis in item.axes)
     shown = [one for one in seen if one.value.numel()]
     if (levels := _declared_levels(item, dtype, shown)) is not None:
-        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng), shown)
+        first = _begins(levels, shown)
+        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng, first=first), shown)
     elif item.values is not None:
         array = rng.choice(np.asarray(item.values), shape)
     elif item.low is not None or item.high is not None:
@@ -57,7 +59,8 @@ def make(
     elif dtype.is_complex:
         array = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     elif (levels := _levels(dtype, shown)) is not None:
-        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng), shown)
+        first = dtype == torch.bool and _begins(levels, shown)
+        array = _in_order(_mask(levels[::-1] if inverted else levels, shape, rng, first=first), shown)
     elif not shown:
         array = rng.standard_normal(shape)
     elif dtype.is_floating_point:
@@ -158,16 +161,35 @@ def _levels(dtype: torch.dtype, seen: Sequence[Seen]) -> list[Any] | None:
     return ordered if zero_and_one or additive else None
 
 
-def _mask(levels: list[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _mask(levels: list[Any], shape: tuple[int, ...], rng: np.random.Generator, *, first: bool) -> Array:
+    """Both values in each row of more than one place: whichever of the two masks, no row is wholly masked.
+
+    Args:
+        levels: The unmasked value, and the masked one.
+        shape: Of the mask.
+        rng: Draws.
+        first: Whether rows begin unmasked. A query of a causal decoder then always sees something. Every second row is
+            padded at the right; the others have holes, so that no place is always what its neighbour is.
+    """
     array = rng.choice(np.asarray(levels), shape)
     if array.ndim == 0 or not array.size or len(levels) == 1:
         return np.asarray(array)
     rows = array.reshape(-1, shape[-1])
-    at = rng.integers(0, shape[-1], len(rows))
-    if shape[-1] > 1:  # one of each: whichever of the two masks, no row is wholly masked
-        rows[np.arange(len(rows)), (at + 1) % shape[-1]] = levels[1]
+    first = first and array.ndim > 1
+    at = np.zeros(len(rows), np.int64) if first else rng.integers(0, shape[-1], len(rows))
+    if shape[-1] > 1:
+        step = rng.integers(1, shape[-1], len(rows)) if first else 1
+        rows[np.arange(len(rows)), (at + step) % shape[-1]] = levels[1]
     rows[np.arange(len(rows)), at] = levels[0]
+    if first and shape[-1] > 1:
+        kept = rng.integers(1, shape[-1], (len(rows[::2]), 1))
+        rows[::2] = np.where(np.arange(shape[-1]) < kept, levels[0], levels[1])
     return rows.reshape(shape)
+
+
+def _begins(levels: list[Any], seen: Sequence[Seen]) -> bool:
+    """Whether the rows of all masks seen begin unmasked; so they do where none was seen."""
+    return all(bool((one.value[..., 0] == levels[0]).all()) for one in seen if one.value.dim())
 
 
 def _integers(

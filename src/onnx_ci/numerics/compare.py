@@ -15,6 +15,7 @@ from onnx_ci.numerics.dtypes import Value, arrays_of, finite, float_dtype, real_
 from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.numerics.ties import Pairs
+from onnx_ci.numerics.unordered import aligned
 from onnx_ci.records.cases import Case
 from onnx_ci.records.model import ParitySpec
 
@@ -49,10 +50,13 @@ def compare_case(
         inner: By exact output, the scores inside the graph that it was chosen by.
     """
     problem = _names_problem(list(expected), list(actual))
+    actual = aligned(case.orders, expected, actual)
+    oracle = None if oracle is None else aligned(case.orders, expected, oracle)
     shared = [name for name in expected if name in actual]
     first = compare_outputs(shared, expected, actual, oracle or {}, _context(case, oracle, spec, unit, inner))
     if again is None:
         return CaseComparison(case=case, outputs=first, names=problem)
+    again = aligned(case.orders, expected, again)
     if list(again) != list(actual):
         problem = problem or "the second run gave other outputs than the first"
         return CaseComparison(case=case, outputs=first, names=problem)

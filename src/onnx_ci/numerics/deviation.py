@@ -11,6 +11,7 @@ import numpy as np
 
 from onnx_ci.numerics import figures, layers, ties
 from onnx_ci.numerics.dtypes import Array, Mask, Value, finite, float_dtype, integers, real_parts, widen
+from onnx_ci.numerics.unordered import aligned
 from onnx_ci.records.base import record
 from onnx_ci.records.cases import Case
 
@@ -65,6 +66,7 @@ def deviations(
         expected: From the module in its own dtype.
         unit: The largest magnitude that goes into the model.
     """
+    twin, expected = (aligned(case.orders, oracle, values) for values in (twin, expected))
     items = [
         item
         for name, truth in oracle.items()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
+from onnx_ci.numerics import special
 from onnx_ci.numerics.deviation import FLOOR, Deviation
 from onnx_ci.numerics.words import case_text, counted, sci
 from onnx_ci.records.base import record
@@ -147,7 +148,8 @@ def findings(verdicts: Sequence[Verdict], words: Words, by_reference: Sequence[s
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         grouped.setdefault(verdict.deviation.output, []).append(verdict)
-    return [_finding(output, ones, words, sorted(by_reference)) for output, ones in grouped.items()]
+    found = [_finding(output, ones, words, sorted(by_reference)) for output, ones in grouped.items()]
+    return special.explained(found, [one.deviation.case for one in verdicts])
 
 
 def _limit(deviation: Deviation, rounding: float | None, whole: bool) -> float:

@@ -14,8 +14,10 @@ from onnx_ci.numerics.exact import CaseContext
 from onnx_ci.numerics.figures import Measures
 from onnx_ci.numerics.layers import compare_outputs
 from onnx_ci.numerics.ties import Pairs
+from onnx_ci.numerics.unordered import aligned
 from onnx_ci.numerics.words import at_text, case_text, counted, sci
 from onnx_ci.records.base import record
+from onnx_ci.records.cases import OpenOrder
 from onnx_ci.records.model import ParitySpec
 from onnx_ci.records.result import Finding, finding
 
@@ -54,6 +56,7 @@ def compare_golden(
     dims: Mapping[str, int] | None = None,
     unit: float = 1.0,
     inner: Mapping[str, Pairs] | None = None,
+    orders: Mapping[str, OpenOrder] | None = None,
 ) -> list[GoldenComparison]:
     """Compares the outputs of one golden case, by name; an output that is missing on one side has drifted.
 
@@ -67,7 +70,9 @@ def compare_golden(
         dims: For messages.
         unit: The largest magnitude among the inputs.
         inner: By exact output, the scores inside the graph that it was chosen by.
+        orders: By output, where no order is promised.
     """
+    actual = aligned(orders or {}, golden, actual)
     shared = [name for name in golden if name in actual]
     context = CaseContext(
         spec=spec or ParitySpec(), unit=unit, no_oracle="a golden", unsure=frozenset(), inner=inner or {}

@@ -53,6 +53,7 @@ def judge(
         message = "no case was compared: nothing is known about parity"
         return [finding("parity.names", "error", "", message, hint="Add a case, or see why none could be made.")], []
     findings, figures = _judge(usual, spec, today, None)
+    findings = special.explained(findings, [one.case for one in usual])
     for advisory, group in special.groups(others, spec).items():
         found, rows = _judge(group, spec, today, usual)
         findings = special.merged(findings, special.told(found, group, advisory))

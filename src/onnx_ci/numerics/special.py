@@ -15,6 +15,10 @@ _LEFT = ("parity.ill-conditioned", "parity.unoracled", "parity.names")
 """What the other cases tell of the output already, or what is expected of such values."""
 _TIMES = 10.0
 """How many times as far as PyTorch's own answer at ties a file's may be off: as all limits of special values."""
+ARBITRARY = (
+    "a query sees no key (its whole row is masked), so that what comes of it is arbitrary and kernels differ in it: "
+    "read no output at a masked place, and name cases with the masks that production sends"
+)
 _NAN = "PyTorch's own answer is NaN there"
 
 
@@ -58,6 +62,22 @@ def _softened(one: Finding, advisory: str, *, unasked: bool) -> Finding:
     if one.status != "fail":
         return one
     return replace(one, status="warn", message=f"{one.message}; a warning only, since {advisory}")
+
+
+def explained(findings: Sequence[Finding], cases: Sequence[Case]) -> list[Finding]:
+    """What fails only in cases in which a query sees nothing says so."""
+    blind = {case.name for case in cases if case.blind}
+    return [
+        replace(one, message=f"{one.message}; in each such case {ARBITRARY}")
+        if one.status == "fail" and blind and blind.issuperset(_cases(one))
+        else one
+        for one in findings
+    ]
+
+
+def _cases(one: Finding) -> list[str]:
+    """Those that fail; of findings on none, one that nobody knows."""
+    return one.data.get("cases") or [one.data.get("case", "")]
 
 
 def rows(figures: Sequence[OutputFigures], advisory: str) -> list[OutputFigures]:

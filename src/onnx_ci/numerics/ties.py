@@ -139,13 +139,12 @@ def _layouts(scores: Floats, want: Array, got: Array) -> Iterator[tuple[int, Flo
 
 
 def _picks_the_best(rows: Floats, want: Array, limit: float) -> bool:
-    """Whether indices pick, in order, the largest (or the smallest) of each row, within the error of the scores."""
+    """Whether indices pick the largest (or the smallest) of each row, in any order, within the error of the scores."""
     size, count = rows.shape[-1], want.shape[-1]
     if not want.size or count > size or not bool(((want >= 0) & (want < size)).all()):
         return False
-    picked = np.take_along_axis(rows, want, axis=-1)
-    ordered = np.sort(rows, axis=-1)
-    for best in (ordered[..., ::-1][..., :count], ordered[..., :count]):
+    picked, ordered = np.sort(np.take_along_axis(rows, want, axis=-1), axis=-1), np.sort(rows, axis=-1)
+    for best in (ordered[..., size - count :], ordered[..., :count]):
         with np.errstate(invalid="ignore"):
             if bool(((picked == best) | (np.abs(picked - best) <= limit)).all()):
                 return True

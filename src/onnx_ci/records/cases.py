@@ -14,6 +14,21 @@ Origin = Literal["user", "example", "boundary", "special"]
 
 
 @record
+class OpenOrder:
+    """An axis of an output along which the order is not promised: it is that of a TopK with ``sorted=0``.
+
+    Attributes:
+        node: The first output of the TopK: what hangs on the same one is in the same order.
+        axis: Of the output, along which the selected lie.
+        rows: Axes of the output whose every place has an order of its own.
+    """
+
+    node: str
+    axis: int
+    rows: list[int] = field(default_factory=list)
+
+
+@record
 class CaseOutput:
     """One output of a case as PyTorch gave it.
 
@@ -26,6 +41,7 @@ class CaseOutput:
         sway: Of tied values that PyTorch's own answer hangs on, how far an element of it moves where they are a
             millionth apart; None where nobody asked.
         firm: Likewise, whether its NaN and infinities stay where they are: rounding is no excuse for others.
+        order: Where no order is promised; None where it is, and where that could not be told.
     """
 
     name: str
@@ -37,6 +53,7 @@ class CaseOutput:
     rounding: float | None = None
     sway: float | None = None
     firm: bool = False
+    order: OpenOrder | None = None
 
 
 @record
@@ -51,7 +68,8 @@ class Case:
         refused: What the eager module said, when it would not run at this size; such a case has no outputs.
         unoracled: Why there is no float64 form; empty when there is one.
         nondeterministic: Outputs that differ when the eager module is called twice.
-        advisory: Why what a case of special values shows is a warning at most; empty where it is judged in full.
+        advisory: Why what a case of ours shows is a warning at most; empty where it is judged in full.
+        blind: Whether a mask hides all that some query of an attention could see: what comes of it is arbitrary.
     """
 
     index: int
@@ -64,11 +82,17 @@ class Case:
     unoracled: str = ""
     nondeterministic: list[str] = field(default_factory=list)
     advisory: str = ""
+    blind: bool = False
+
+    @property
+    def orders(self) -> dict[str, OpenOrder]:
+        """By name the outputs along which no order is promised."""
+        return {output.name: output.order for output in self.outputs if output.order is not None}
 
     @property
     def is_special(self) -> bool:
         """Whether its values are no ordinary ones: it says nothing of sizes, time, or rounding in general."""
-        return self.origin == "special"
+        return self.origin == "special" or bool(self.advisory)
 
 
 @record

@@ -131,6 +131,7 @@ def _compare(
         e_torch=case.e_torch,
         spec=spec,
         dims=case.dims,
+        orders=case.orders,
         unit=largest_magnitude(inputs),
     )
     found = compare()

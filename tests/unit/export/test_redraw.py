@@ -72,3 +72,16 @@ def test_nan_that_no_mask_explains_stays():
     result, asked = called(shared, first, torch.ones(4, 3), torch.ones(4, 3))
     assert asked == []
     assert not result.given.values[0].isfinite().all()
+
+
+def causal(x):
+    seen = (x != 0)[:, None] & torch.ones(3, 3, dtype=torch.bool).tril()
+    return torch.nn.functional.scaled_dot_product_attention(x[..., None], x[..., None], x[..., None], attn_mask=seen)
+
+
+def test_a_query_that_sees_nothing_gets_another_mask():
+    left, right = torch.tensor([[0.0, 1.0, 1.0]]).repeat(4, 1), torch.tensor([[1.0, 1.0, 0.0]]).repeat(4, 1)
+    result, asked = called(causal, left, left, right)
+    assert (asked, result.is_blind, result.findings) == ([0, 1], False, ())
+    assert called(causal, left, left, left)[0].is_blind
+    assert called(causal, left)[0].is_blind

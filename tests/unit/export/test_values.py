@@ -146,3 +146,20 @@ def test_an_axis_may_be_empty_and_a_tensor_a_scalar():
     for dtype in (torch.int64, torch.float32, torch.bool):
         assert made(item(), dtype).shape == ()
     assert made(item(), torch.float32, (torch.tensor(2.5), {})).item() == 2.5
+
+
+@pytest.mark.parametrize(("declared", "dtype"), [({"values": [0, 1]}, torch.int64), ({}, torch.bool)])
+def test_masks_are_padded_at_the_right_or_have_holes_but_always_begin_unmasked(declared, dtype):
+    value = made(item("batch", 9, **declared), dtype, dims={"batch": 40}).int()
+    assert (value[:, 0] == 1).all()
+    assert (value.min(dim=-1).values == 0).all()
+    steps = value.diff(dim=-1)
+    assert (steps[::2] <= 0).all()
+    assert (steps[1::2] > 0).any()
+
+
+def test_masks_begin_as_those_of_the_user_do():
+    seen = torch.tensor([[0, 1, 1, 1], [0, 0, 1, 1]])
+    value = made(item("batch", "time", values=[0, 1]), torch.int64, (seen, {"batch": 2, "time": 4}))
+    assert (value.diff(dim=-1) >= 0).all()
+    assert (value.sum(dim=-1) >= 1).all()

@@ -30,6 +30,7 @@ class Bench:
         dims: Mapping[str, int] | None = None,
         advisory: str = "",
         outputs: tuple[CaseOutput, ...] = (),
+        blind: bool = False,
         **more: Any,
     ) -> CaseComparison:
         index = len(self.comparisons)
@@ -42,6 +43,7 @@ class Bench:
             nondeterministic=list(unsure),
             advisory=advisory,
             outputs=list(outputs),
+            blind=blind,
         )
         self.comparisons.append(compare_case(case, expected, actual, oracle, self.spec, **more))
         return self.comparisons[-1]

@@ -152,3 +152,11 @@ def test_a_fault_of_the_others_is_told_rather_than_the_same_of_special_values(us
 def test_special_values_alone_prove_nothing(bench: Bench) -> None:
     add(bench, WANT, WANT)
     assert bench.statuses() == {"parity.names": "error"}
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_a_users_case_in_which_a_query_sees_nothing_fails_and_says_so(usual: Bench, blind: bool) -> None:
+    usual.add({"y": WANT}, {"y": WANT + F(0.1)}, {"y": WANT.astype(float)}, origin="user", blind=blind)
+    found = usual.judge()[0]["parity.runtime"]
+    assert found.status == "fail"
+    assert ("a query sees no key" in found.message) is blind
