@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from onnx_ci.export.state import same_bits
+from onnx_ci.export.kept import same_bits
 from onnx_ci.export.types import Outputs
 
 _LIMITS = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}

@@ -89,6 +89,12 @@ def _called(module: torch.nn.Module, call: Call) -> Outputs:
         return collect(module(*args, **kwargs))
 
 
+def copied(outputs: Outputs) -> Outputs:
+    """The outputs for keeping: one of them may be a buffer itself, which is put back, or written by the next call."""
+    values = [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in outputs.values]
+    return dataclasses.replace(outputs, values=values)
+
+
 def _of_the_tracer(error: BaseException) -> bool:
     """Whether a control-flow operator could not be traced, which is no answer of the module's."""
     return type(error).__module__.startswith("torch._dynamo") or "HigherOrderOperator" in str(error)

@@ -138,7 +138,7 @@ def _truth(
 def _varying(subject: Subject, graph: Graph) -> list[str]:
     """Outputs that differ when the module is called a second time on the example, as it stands."""
     with preserved(subject.module):
-        again = arguments.call(subject.module, subject.call)
+        again = arguments.copied(arguments.call(subject.module, subject.call))
     if again.error or len(again.values) != len(subject.eager.values):
         return list(graph.outputs)
     return [name for name, at in graph.outputs.items() if differ(_only(subject.eager, at), _only(again, at))]

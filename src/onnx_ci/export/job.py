@@ -22,6 +22,7 @@ from onnx_ci.export import (
     goldens,
     graph,
     operators,
+    others,
     outside,
     probe,
     program,
@@ -110,9 +111,10 @@ def export(request: ExportRequest, progress: Callable[[str], None]) -> Result:
 def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
     """Judges the module and calls it on the example; None where it raises."""
     example, call = given.example, given.call(given.example)
-    judged = [*given.findings, *checks.mode_and_state_findings(given.loaded.module, call, given.places)]
+    told = checks.mode_and_state_findings(given.loaded.module, call, given.places, lambda: others.others(given))
+    judged = [*given.findings, *told]
     with state.preserved(given.loaded.module):
-        eager = arguments.call(given.loaded.module, call)
+        eager = arguments.copied(arguments.call(given.loaded.module, call))
     if eager.error:
         stop = stops.Stop("eager", eager.error.splitlines()[0][:300], place=given.places.deepest(eager.frames))
         return None, [*judged, stops.judge(stop, given.options.exporter)]

@@ -98,8 +98,10 @@ class Oracle:
         return self._own
 
     def _run(self, call: Call, mode: Lift, watch: contextlib.AbstractContextManager[Any]) -> Outputs:
-        with default_dtype(torch.float64), preserved(self._module), watch, mode:
-            return arguments.call(self._module, call)
+        with default_dtype(torch.float64), preserved(self._module):
+            with watch, mode:
+                given = arguments.call(self._module, call)
+            return arguments.copied(given)
 
 
 def run(module: torch.nn.Module, call: Call) -> Outputs:

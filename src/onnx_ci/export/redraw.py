@@ -47,7 +47,7 @@ def _call(subject: Subject, case: RunCase) -> Called:
     given = case.given
     if given is None:
         with preserved(subject.module):
-            given = arguments.call(subject.module, bound)
+            given = arguments.copied(arguments.call(subject.module, bound))
     if not given.error and len(given.values) != len(subject.eager.values):
         counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
         given = replace(given, error=f"the module gives {counts}")

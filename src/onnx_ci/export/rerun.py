@@ -47,6 +47,7 @@ class Comparison:
         compared: How many cases could be told.
         apart: Cases in which the two files give other numbers.
         wrong: Those of them in which the first file does not give PyTorch's outputs either.
+        unsettled: Those of them in which it can't be told, since PyTorch's own outputs change from call to call.
         untold: Why a case could not be compared; "" when all were.
     """
 
@@ -54,6 +55,7 @@ class Comparison:
     apart: list[Parting] = field(default_factory=list)
     wrong: list[Parting] = field(default_factory=list)
     untold: str = ""
+    unsettled: list[Parting] = field(default_factory=list)
 
 
 def compare(here: Path, there: Path, trials: Sequence[Trial], spec: ParitySpec) -> Comparison:
@@ -76,9 +78,10 @@ def compare(here: Path, there: Path, trials: Sequence[Trial], spec: ParitySpec) 
     apart = _judged([_beside(*pair) for pair in told], ParitySpec())
     if not apart:
         return Comparison(len(told), untold=untold)
-    against = _judged([_beside_pytorch(trial, mine) for trial, mine, _ in told], spec)
+    steady = [(trial, mine) for trial, mine, _ in told if not _varies(trial.case)]
+    against = _judged([_beside_pytorch(trial, mine) for trial, mine in steady], spec)
     wrong = [parting for parting in against if any(parting.case is found.case for found in apart)]
-    return Comparison(len(told), apart, wrong, untold)
+    return Comparison(len(told), apart, wrong, untold, [parting for parting in apart if _varies(parting.case)])
 
 
 def _run(file: File, trial: Trial) -> Given:
@@ -115,6 +118,11 @@ def _named(mine: dict[str, Value], theirs: dict[str, Value]) -> dict[str, Value]
 def _told(trial: Trial, values: dict[str, Value]) -> dict[str, Value]:
     """Without the outputs that PyTorch itself gives differently at each call."""
     return {name: value for name, value in values.items() if name not in trial.case.nondeterministic}
+
+
+def _varies(case: Case) -> bool:
+    """Whether PyTorch gives all of its outputs differently at each call."""
+    return all(output.name in case.nondeterministic for output in case.outputs)
 
 
 def _judged(comparisons: Sequence[CaseComparison], spec: ParitySpec) -> list[Parting]:

@@ -14,7 +14,22 @@ from typing import Any
 import onnx_ir as ir
 
 from onnx_ci.artifact.layout import Artifact
-from onnx_ci.export import another, arguments, cases, derived, drawn, evaluate, graph, rerun, retry, save, sizes, state
+from onnx_ci.export import (
+    another,
+    arguments,
+    cases,
+    derived,
+    drawn,
+    evaluate,
+    graph,
+    rerun,
+    retry,
+    save,
+    seeded,
+    sizes,
+    state,
+    wallclock,
+)
 from onnx_ci.export.another import Room
 from onnx_ci.export.clock import Stages, peak_memory
 from onnx_ci.export.difference import Difference, first_difference
@@ -112,6 +127,9 @@ class _Second:
                 return [_passed(last, len(attempts))]
             if last.drawn:
                 return self._drawn(last)
+            if last.difference is not None and self._timed(case):
+                said = "forward's answer changes with the clock, and each export holds its own time: see export.random"
+                return [finding(RULE, "skip", "", said)]
             if last.numbers is not None and last.numbers.wrong:
                 return [self._failed(last)]
             if len(attempts) == _MOST_EXAMPLES:
@@ -157,6 +175,13 @@ class _Second:
             given = arguments.call(module, self._given.call(case))
             self._drew = self._drew or start.moved()
         return given
+
+    def _timed(self, case: RunCase) -> bool:
+        """Whether the module's answer changes with the clock, which then stands in each file as a constant."""
+        module, call = self._given.loaded.module, self._given.call(case)
+        with state.preserved(module), wallclock.watched(module) as reads:
+            now = seeded.run(module, call)
+        return bool(reads and wallclock.effect(module, call, now))
 
     def _attempt(self, case: RunCase, eager: Outputs) -> _Attempt:
         subject = self._given.subject(case, eager)
@@ -229,7 +254,16 @@ class _Second:
             return self._finding("warn", attempt, message, "The file may hold for the sizes about its example only.")
         numbers = attempt.numbers or Comparison(0, untold="the files were not run")
         said = f"both give the same numbers in {counted(numbers.compared, 'case')}"
-        if numbers.apart:
+        hint = "Nothing is known to be wrong. Look at that line if its size or value is meant to vary with the inputs."
+        if numbers.unsettled:
+            other = numbers.unsettled[0]
+            said = (
+                f"the two files give other numbers in {counted(len(numbers.apart), 'case')}, and which is right can't "
+                f"be told, since PyTorch's own outputs change from call to call: "
+                f"{case_text(other.case.name, other.case.dims)}, {other.text}"
+            )
+            hint = "Look at that line for a clock, a counter or a random number, and take it as an input."
+        elif numbers.apart:
             other = numbers.apart[0]
             said = (
                 f"the file that ships gives PyTorch's outputs in {counted(numbers.compared, 'case')}, the other does "
@@ -237,7 +271,6 @@ class _Second:
             )
         if numbers.untold:
             said += f"; not all could be told: {numbers.untold}"
-        hint = "Nothing is known to be wrong. Look at that line if its size or value is meant to vary with the inputs."
         return self._finding("warn", attempt, f"{self._parted(attempt)}; {said}", hint)
 
     def _drawn(self, attempt: _Attempt) -> list[Finding]:

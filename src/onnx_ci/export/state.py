@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.modules.lazy import LazyModuleMixin
+
+from onnx_ci.export.kept import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,71 +70,16 @@ def seed(number: int) -> None:
     random.seed(number)
 
 
-_CLOSED = (LazyModuleMixin, torch.jit.ScriptModule)
-"""Modules whose attributes can't be put back."""
-
-
 @contextlib.contextmanager
-def preserved(module: torch.nn.Module) -> Iterator[dict[str, torch.Tensor]]:
-    """Puts buffers, attributes and random generators back at the end; gives the buffers' values at the beginning.
+def preserved(module: torch.nn.Module, *, weights: bool = False) -> Iterator[Kept]:
+    """Puts buffers, attributes and random generators back at the end; gives what tells the changes until then.
 
-    Attributes matter because a cache that forward keeps for the size it saw last would tie an export to that size.
+    With `weights` parameters are put back too, for which they are copied; see `Kept`.
     """
-    kept = [_Attributes.of(part) for part in module.modules() if not isinstance(part, _CLOSED)]
-    buffers = {name: buffer for name, buffer in module.named_buffers() if buffer is not None}
-    values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
+    kept = Kept(module, weights=weights)
     state = RandomState.now()
     try:
-        yield values
+        yield kept
     finally:
         state.restore()
-        restore_buffers(module, buffers, values)
-        for one in kept:
-            one.restore()
-
-
-@dataclass(frozen=True, slots=True)
-class _Attributes:
-    """What hangs on one module beside its parameters and submodules: which buffers it has, and all else."""
-
-    part: torch.nn.Module
-    values: dict[str, Any]
-    contents: dict[str, Any]
-    buffers: dict[str, torch.Tensor | None]
-
-    @classmethod
-    def of(cls, part: torch.nn.Module) -> _Attributes:
-        values = dict(vars(part))
-        contents = {name: value.copy() for name, value in values.items() if type(value) in (dict, list, set)}
-        return cls(part, values, contents, dict(part._buffers))
-
-    def restore(self) -> None:
-        now = vars(self.part)
-        for name in now.keys() - self.values.keys():
-            del now[name]
-        now.update(self.values)
-        for name, before in self.contents.items():
-            held = now[name]
-            held.clear()
-            held.extend(before) if isinstance(held, list) else held.update(before)
-        self.part._buffers.clear()
-        self.part._buffers.update(self.buffers)
-
-
-def restore_buffers(module: torch.nn.Module, buffers: dict[str, torch.Tensor], values: dict[str, torch.Tensor]) -> None:
-    """Puts each buffer back: the same tensor object, with its values of before."""
-    now = dict(module.named_buffers())
-    with torch.no_grad():
-        for name, buffer in buffers.items():
-            if not same_bits(buffer, values[name]):
-                buffer.resize_(values[name].shape).copy_(values[name])
-            if now.get(name) is not buffer:
-                owner, _, leaf = name.rpartition(".")
-                setattr(module.get_submodule(owner), leaf, buffer)
-
-
-def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether shape, dtype and all values are the same, NaN included."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())
+        kept.restore()

@@ -25,6 +25,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few of a list: "a, b and 3 more"."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
 def at_text(index: Sequence[int]) -> str:
     """An index: "[0, 3]"; empty for a scalar."""
     return f" at [{', '.join(map(str, index))}]" if index else ""
