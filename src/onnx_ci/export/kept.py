@@ -39,7 +39,7 @@ class Kept:
     """
 
     def __init__(self, module: torch.nn.Module, *, weights: bool = False) -> None:
-        taken = sum(one.numel() * one.element_size() for one in module.parameters()) if weights else 0
+        taken = sum(one.nbytes for one in module.parameters() if weights and _is_plain(one))
         self._module, self._weights = module, weights and taken <= _MOST_WEIGHTS
         self._buffers = {name: _Held(name, one, one.detach().clone()) for name, one in module.named_buffers()}
         self._tensors: list[_Held] = []
@@ -178,6 +178,8 @@ def _is(one: Any, other: Any) -> bool:
 
 def _is_plain(value: torch.Tensor) -> bool:
     """Whether it has values of its own that can be read, and written again."""
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):  # one of a lazy module, of a trace, quantized
+        return False
     return value.layout == torch.strided and not (value.is_meta or value.is_quantized or value.is_inference())
 
 

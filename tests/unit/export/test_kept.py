@@ -90,3 +90,9 @@ def test_a_buffer_that_took_a_gradient_is_put_back_without_it():
         assert module.running_mean.requires_grad
     assert not module.running_mean.requires_grad
     assert module.running_mean.tolist() == [0, 0]
+
+
+def test_a_lazy_module_is_read_with_its_weights():
+    module = nn.Sequential(nn.LazyLinear(3))
+    with preserved(module, weights=True):
+        module(torch.ones(2, 4))
