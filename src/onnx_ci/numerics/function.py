@@ -20,6 +20,7 @@ from onnx_ci.records.result import Finding, Status, finding
 
 _TIMES = 4.0  # healthy models reach 1.95 times what four draws of the rounding do
 _BACKSTOP = 1e-7  # where rounding could not be measured
+_CASES = 3
 _SECONDS = 60.0
 _RANK: dict[Status, int] = {"skip": 0, "pass": 1, "warn": 2, "error": 3, "fail": 4}
 
@@ -57,18 +58,20 @@ class Words:
 
 
 def chosen(cases: Sequence[Case]) -> list[Case]:
-    """The cases to run: the smallest real one, and two of other sizes, so that a size-bound fault shows.
+    """The cases to run: a real one, and the smallest of other sizes, so that a size-bound fault shows.
 
-    A dim of 1 hides faults: attention over a single token is the same whatever its queries are. So the real one and
-    one of the others have as few of them as there are; the third is the smallest of all. Left out are those without an
+    A dim of 1 hides faults: attention over a single token is the same whatever its queries are. So the real one has as
+    few of them as there are; where it has some, one of the others has none if it can be. Left out are cases without an
     oracle, and those with empty outputs only, of which nothing can be told.
     """
     able = [case for case in cases if not (case.refused or case.unoracled or case.is_special) and _holds_values(case)]
-    full = sorted(able, key=lambda case: (sum(size <= 1 for size in case.dims.values()), _size(case), case.index))
+    full = sorted(able, key=lambda case: (_singles(case), *_by_size(case)))
+    made = [case for case in full if case.origin == "boundary"]
     found = [case for case in full if case.origin != "boundary"][:1]
-    for ordered in (full, sorted(able, key=_by_size)):
-        others = (case for case in ordered if case.origin == "boundary")
-        found += [case for case in others if all(case.dims != other.dims for other in found)][:1]
+    first = made[:1] if not found or _singles(found[0]) else []
+    for case in (*first, *sorted(made, key=_by_size)):
+        if len(found) < _CASES and all(case.dims != other.dims for other in found):
+            found.append(case)
     return found
 
 
@@ -229,6 +232,10 @@ def _finite(value: float | None) -> float | None:
 
 def _holds_values(case: Case) -> bool:
     return any(math.prod(output.shape) for output in case.outputs)
+
+
+def _singles(case: Case) -> int:
+    return sum(size <= 1 for size in case.dims.values())
 
 
 def _by_size(case: Case) -> tuple[int, int]:
