@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnx_ci.export import arguments, seeded, state, wallclock
 from onnx_ci.export.agreement import Difference, differ
-from onnx_ci.export.places import Place, Places
+from onnx_ci.export.places import Place, Places, spot
 from onnx_ci.export.types import Call, Outputs
 from onnx_ci.export.wallclock import Read
 from onnx_ci.numerics.words import some
@@ -76,8 +76,7 @@ def _drawn(module: torch.nn.Module, call: Call, seen: Seen, places: Places | Non
 
 
 def _failed(subject: str, said: str, place: Place | None, hint: str) -> Finding:
-    line = place.line if place and place.file else None
-    return finding(RULE, "fail", subject, said, hint=hint, file=place.file if place else None, line=line)
+    return finding(RULE, "fail", subject, said, hint=hint, **spot(place))
 
 
 def _at(place: Place | None) -> str:

@@ -14,6 +14,7 @@ import torch
 from onnx_ci.export import arguments, private, traced
 from onnx_ci.export.axes import size_of
 from onnx_ci.export.measure import measure
+from onnx_ci.export.places import spot
 from onnx_ci.export.shapes import Reading, declared_range
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Subject
@@ -138,8 +139,7 @@ def told(found: Relations, reading: Reading) -> list[Finding]:
                 "contract.guard", "pass", name,
                 f"{name} is always {text}: the module itself refuses other sizes{seen_at}; every case has it so, and "
                 "the contract says it",
-                data={"derived": text},
-                file=place.file if place else None, line=place.line if place and place.file else None,
+                data={"derived": text}, **spot(place),
             )
         )  # fmt: skip
     return made

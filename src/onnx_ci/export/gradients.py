@@ -21,6 +21,7 @@ from onnx_ci.export.oracle import Unoracled, lift
 from onnx_ci.export.shared import Pair, tensors
 from onnx_ci.export.side import Gradient, Gradients, Side, inner, slope
 from onnx_ci.export.types import NamedInputs, Outputs
+from onnx_ci.numerics.words import some
 from onnx_ci.records.result import Status
 
 RELATIVE = 1e-9
@@ -217,12 +218,8 @@ def _change(original: Side, point: Point, inputs: NamedInputs) -> float:
 
 def _cut(missing: Sequence[str], extra: Sequence[str]) -> Verdict:
     if missing:
-        return Verdict("warn", missing[0], None, f"no gradient reaches {_some(missing)} in the adapted module")
-    return Verdict("warn", extra[0], None, f"no gradient reaches {_some(extra)} in the original")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        return Verdict("warn", missing[0], None, f"no gradient reaches {some(missing)} in the adapted module")
+    return Verdict("warn", extra[0], None, f"no gradient reaches {some(extra)} in the original")
 
 
 def _present(value: Gradient) -> bool:

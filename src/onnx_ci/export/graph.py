@@ -31,6 +31,7 @@ from onnx_ci.export.capture import Captured
 from onnx_ci.export.guardlog import GuardLog, listen
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.naming import Naming
+from onnx_ci.export.places import spot
 from onnx_ci.export.program import Translated
 from onnx_ci.export.shapes import Reading
 from onnx_ci.export.subject import Graph, Subject
@@ -126,8 +127,7 @@ def _unrefined(subject: Subject, log: GuardLog) -> Finding:
         "",
         f"the declared dims do not hold: {' '.join(lines) or log.violations[-1]}",
         hint=f"Declare the range that holds under {subject.where}.dims, or change the line that narrows it.",
-        file=place.file if place else None,
-        line=place.line if place and place.file else None,
+        **spot(place),
     )
 
 

@@ -13,7 +13,7 @@ import torch
 
 from onnx_ci.export import seeded, state
 from onnx_ci.export.agreement import Difference, differ
-from onnx_ci.export.places import Place, Places
+from onnx_ci.export.places import Place, Places, spot
 from onnx_ci.export.types import Call, Outputs
 from onnx_ci.numerics.words import some
 from onnx_ci.records.result import Finding, finding
@@ -98,8 +98,7 @@ def judge(
     place = next(filter(None, trained), None) if inside else None
     return finding(
         RULE, "fail", (culprits or [""])[0], f"reference is in training mode: {named} in training mode{effect}",
-        hint=hint, data={"training": names},
-        file=place.file if place else None, line=place.line if place and place.file else None,
+        hint=hint, data={"training": names}, **spot(place),
     ), twin or module  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from onnx_ci.export.places import spot
 from onnx_ci.export.probe import AGREED, REFUSED, Probe
 from onnx_ci.export.shapes import Range, is_declared
 from onnx_ci.export.subject import Graph, Subject
@@ -38,7 +38,6 @@ def _outside(size: int | None, captured: Range) -> bool:
 def _finding(subject: Subject, graph: Graph, name: str, case: RunCase, said: str) -> Finding:
     captured = graph.reading.captured[name]
     guard, place = graph.reading.causes.get(name, ("", None))
-    at: dict[str, Any] = {"file": place.file, "line": place.line} if place and place.file else {}
     because = (f" because of {guard}" if guard else "") + (f" ({place.shown})" if place else "")
     frozen = captured.least == captured.most
     holds = f"the export froze it to {captured.least}" if frozen else f"the exported graph holds for {captured}"
@@ -49,5 +48,5 @@ def _finding(subject: Subject, graph: Graph, name: str, case: RunCase, said: str
         f"the case {case.name} has {name} = {case.dims[name]}, but {holds}{because}; there, {said}",
         hint=f"Change that line, or declare the sizes that hold under {subject.where}.dims and take out the case.",
         data={"captured": [captured.least, captured.most], "guard": guard, "case": case.name},
-        **at,
+        **spot(place),
     )

@@ -53,6 +53,11 @@ class Place:
     shown: str
 
 
+def spot(place: Place | None) -> dict[str, Any]:
+    """The file and line of a finding; nothing where none is known, or it lies outside of the repository."""
+    return {"file": place.file, "line": place.line} if place and place.file else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Finds user code. `root` is the config's folder; `repository` the folder that holds ``.git``, if one does."""

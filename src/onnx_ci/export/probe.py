@@ -13,6 +13,7 @@ from onnx_ci.artifact import layout, log
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, cases, derived, guards
 from onnx_ci.export.guards import Restriction
+from onnx_ci.export.places import spot
 from onnx_ci.export.state import preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
@@ -107,7 +108,7 @@ def judge(probe: Probe, example: RunCase, user: Sequence[RunCase]) -> tuple[list
 
 
 def _finding(subject: Subject, item: Restriction, told: list[str], *, undeclared: bool) -> Finding:
-    at = _at(item)
+    at = spot(item.place)
     size = ", ".join(f"{name} = {value}" for name, value in item.excluded[0].items())
     said = _said(item)
     data = {"condition": item.text, "excluded": item.excluded[:10]}
@@ -147,7 +148,7 @@ def untried(graph: Graph) -> list[Finding]:
             "skip",
             ", ".join(item.dims),
             f"{_said(item)}; what comes of it was not tried",
-            **_at(item),
+            **spot(item.place),
         )
         for item in graph.restrictions
     ]
@@ -156,10 +157,6 @@ def untried(graph: Graph) -> list[Finding]:
 def _said(item: Restriction) -> str:
     seen_at = f" ({item.place.shown})" if item.place else ""
     return f"the export assumes {item.text}{seen_at}, and the file does not check it"
-
-
-def _at(item: Restriction) -> dict[str, Any]:
-    return {"file": item.place.file, "line": item.place.line} if item.place and item.place.file else {}
 
 
 def _declared(subject: Subject, name: str) -> bool:

@@ -11,7 +11,7 @@ import torch
 
 from onnx_ci.export import traced
 from onnx_ci.export.guardlog import GuardLog
-from onnx_ci.export.places import Place
+from onnx_ci.export.places import Place, spot
 from onnx_ci.export.types import Declared, Leaf
 from onnx_ci.records import expression
 from onnx_ci.records.model import DimSpec
@@ -200,7 +200,7 @@ def _judge(reading: Reading, name: str, declared: Declared, log: GuardLog, *, au
     because = f" because of {guard}" if guard else ""
     data = {"declared": [promised.least, promised.most], "captured": [captured.least, captured.most], "guard": guard}
     severity: Status = "warn" if automatic else "fail"
-    at: dict[str, Any] = {"file": place.file, "line": place.line} if place and place.file else {}
+    at = spot(place)
     seen_at = f" ({place.shown})" if place else ""
     if name in reading.tied:
         other = reading.tied[name]

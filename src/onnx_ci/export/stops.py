@@ -13,7 +13,7 @@ import torch
 from onnx_ci.export import causes, private, traced
 from onnx_ci.export.causes import Known
 from onnx_ci.export.guardlog import GuardLog
-from onnx_ci.export.places import Place, Places, chain
+from onnx_ci.export.places import Place, Places, chain, spot
 from onnx_ci.records.result import Finding, finding
 
 Step = Literal["eager", "capture", "decomposition", "translation", "tracing"]
@@ -103,7 +103,6 @@ def read(
 
 def judge(stop: Stop, exporter: str) -> Finding:
     """Makes the finding."""
-    at: dict[str, Any] = {"file": stop.place.file, "line": stop.place.line} if stop.place and stop.place.file else {}
     where = f" at {stop.place.shown}" if stop.place else ""
     inside = f" in {stop.module}" if stop.module else ""
     why = stop.said if stop.known is None else stop.known.says
@@ -118,7 +117,7 @@ def judge(stop: Stop, exporter: str) -> Finding:
         f"{_SAID[stop.step]}{inside}{where}: {why}",
         hint=_hint(stop),
         data={**data, "module": stop.module, "chain": stop.chain},
-        **at,
+        **spot(stop.place),
     )
 
 

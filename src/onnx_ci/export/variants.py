@@ -11,6 +11,7 @@ from onnx_ci.export import arguments, declared, dynamic
 from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.given import Given
 from onnx_ci.export.types import Entrypoint
+from onnx_ci.numerics.words import some
 from onnx_ci.records.model import ModelSpec
 from onnx_ci.records.result import Finding, finding, label
 
@@ -72,7 +73,7 @@ def _fits(case: Given, axes: Axes, fixed: Mapping[str, int]) -> bool:
 def _left_out(spec: ModelSpec, names: Sequence[str], sizes: str) -> list[Finding]:
     if not names:
         return []
-    message = f"{_count(names)} of other sizes than this variant's ({sizes}), and not run here: {_listed(names)}"
+    message = f"{_count(names)} of other sizes than this variant's ({sizes}), and not run here: {some(names)}"
     return [finding("contract.case", "skip", spec.variant or "", message, data={"cases": list(names)})]
 
 
@@ -91,8 +92,3 @@ def _homeless(spec: ModelSpec, names: Sequence[str]) -> list[Finding]:
 
 def _count(names: Sequence[str]) -> str:
     return "1 case is" if len(names) == 1 else f"{len(names)} cases are"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more

@@ -25,9 +25,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
+def some(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
     """The first few of a list: "a, b and 3 more"."""
-    shown = ", ".join(names[:most])
+    shown = between.join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 

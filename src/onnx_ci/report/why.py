@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from onnx_ci.numerics.words import some
 from onnx_ci.records.report import Report
 from onnx_ci.records.result import Finding, Result
 from onnx_ci.report import escape
@@ -106,8 +107,7 @@ def versions(report: Report) -> str:
     changes = [f"{one.package} {one.base or NONE} → {one.head or NONE}" for one in report.versions]
     if not changes:
         return "Both were exported with the same versions, and timed in one process." if report.base else ""
-    more = f" and {len(changes) - _MOST} more" if len(changes) > _MOST else ""
-    return f"Exported with other versions ({', '.join(changes[:_MOST])}{more}), timed in one process."
+    return f"Exported with other versions ({some(changes, _MOST)}), timed in one process."
 
 
 def _spent(count: int, microseconds: float) -> str:

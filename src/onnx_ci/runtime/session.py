@@ -12,6 +12,7 @@ from typing import Any
 
 from onnx_ci.artifact import layout
 from onnx_ci.artifact.layout import Artifact, ArtifactError
+from onnx_ci.numerics.words import some
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.model import CPU, TargetSpec
 from onnx_ci.runtime.options import configure, provider
@@ -203,9 +204,8 @@ def _refuse_fallback(session: Any, artifact: Artifact, target: TargetSpec) -> No
     apart = elsewhere(nodes, target, _shape_nodes(artifact))
     strays = [f"{node.op} {node.name}".strip() for node in apart if node.op not in target.cpu_ops]
     if strays:
-        listed = ", ".join(strays[:_SHOWN]) + (f" and {len(strays) - _SHOWN} more" if len(strays) > _SHOWN else "")
         raise SessionRefusedError(
-            f"{len(strays)} of its nodes would not run on {target.provider}: {listed}",
+            f"{len(strays)} of its nodes would not run on {target.provider}: {some(strays, _SHOWN)}",
             where=str(artifact.folder),
             hint='List them under cpu_ops of the target if the CPU is right for them, or set fallback = "allow".',
         )

@@ -12,6 +12,7 @@ from onnx_ci.artifact.golden import Golden
 from onnx_ci.artifact.layout import ArtifactError
 from onnx_ci.numerics.golden import GoldenComparison, compare_golden, judge_golden
 from onnx_ci.numerics.parity import largest_magnitude
+from onnx_ci.numerics.words import some
 from onnx_ci.records.changes import changes
 from onnx_ci.records.contract import Contract
 from onnx_ci.records.model import ParitySpec
@@ -141,12 +142,11 @@ def _compare(
 
 
 def _stale(name: str, changed: Sequence[str], stored: Golden) -> Finding:
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     return finding(
         "golden.stale",
         "fail",
         name,
-        f"the golden was accepted for another contract: {'; '.join(changed[:3])}{more}",
+        f"the golden was accepted for another contract: {some(changed, 3, '; ')}",
         hint=f"If the change is meant: {_ACCEPT.format(name=name)}",
         data={"changes": list(changed)[:50], "accepted_from": stored.artifact},
     )
@@ -157,11 +157,10 @@ def _made_otherwise(name: str, stored: Golden, contract: Contract) -> list[Findi
     changed = golden.moved(stored.made_under, golden.conditions(contract)) if stored.made_under is not None else []
     if not changed:
         return []
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     return [
         finding(
             "golden.stale", "warn", name,
-            f"the golden was accepted under other conditions: {'; '.join(changed[:3])}{more}; "
+            f"the golden was accepted under other conditions: {some(changed, 3, '; ')}; "
             "its outputs are compared all the same",
             hint=_ACCEPT.format(name=name),
             data={"changes": changed[:50], "accepted_from": stored.artifact},

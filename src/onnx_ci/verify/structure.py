@@ -14,6 +14,7 @@ import onnx
 from onnx_ci.artifact import graph, layout, safety
 from onnx_ci.artifact.layout import Artifact
 from onnx_ci.errors import OnnxCiError
+from onnx_ci.numerics.words import some
 from onnx_ci.records.result import Finding, finding
 from onnx_ci.records.source_map import SourceMap
 from onnx_ci.verify import leaks
@@ -251,7 +252,7 @@ def _domains(model: onnx.ModelProto, custom_ops: Sequence[str]) -> Finding:
     )
     if not foreign:
         return finding("structure.domain", "pass", layout.MODEL, "all operators are ONNX's or ONNX Runtime's own")
-    names = ", ".join(foreign[:_SHOWN]) + (f" and {len(foreign) - _SHOWN} more" if len(foreign) > _SHOWN else "")
+    names = some(foreign, _SHOWN)
     if custom_ops:
         message = f"{names}: taken from {', '.join(custom_ops)}"
         return finding("structure.domain", "pass", layout.MODEL, message, data={"operators": foreign})
