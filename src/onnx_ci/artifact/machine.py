@@ -46,6 +46,16 @@ def today() -> str:
     return datetime.datetime.now(datetime.timezone.utc).date().isoformat()
 
 
+def peak_bytes() -> int | None:
+    """The largest resident size that this process had, in bytes; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def system() -> str:
     """System, processor family and C library; not the kernel's build, which says more of the host than of a number."""
     library = "".join(platform.libc_ver())

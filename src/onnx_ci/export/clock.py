@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from onnx_ci.artifact.machine import peak_bytes
 from onnx_ci.records.result import StageCost
 
 
@@ -26,14 +26,4 @@ class Stages:
             yield
         finally:
             before = self.costs[name].seconds if name in self.costs else 0.0
-            self.costs[name] = StageCost(seconds=round(before + time.monotonic() - start, 4), peak_bytes=peak_memory())
-
-
-def peak_memory() -> int | None:
-    """The most resident memory that this process ever had, in bytes; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+            self.costs[name] = StageCost(seconds=round(before + time.monotonic() - start, 4), peak_bytes=peak_bytes())

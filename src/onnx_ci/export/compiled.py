@@ -16,7 +16,6 @@ from onnx_ci.export import private
 from onnx_ci.export.places import chain
 from onnx_ci.export.types import Call
 
-RUNNER = "torch.compile"
 Backend = str | Callable[..., object]
 DEFAULT: Backend = "inductor"
 _ADVICE = "Set TORCHDYNAMO_VERBOSE"

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import torch
 
+from onnx_ci.artifact.machine import peak_bytes
 from onnx_ci.export import arguments, graph, private, repro, smallest, stops
-from onnx_ci.export.clock import Stages, peak_memory
+from onnx_ci.export.clock import Stages
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.options import Options
@@ -41,7 +42,7 @@ def diagnose(request: DiagnoseRequest, progress: Callable[[str], None]) -> Diagn
         answer = _part(request, given, lambda: time.monotonic() - start < request.seconds, progress)
     else:
         answer = _other(given, progress)
-    return replace(answer, cost=StageCost(seconds=round(time.monotonic() - start, 4), peak_bytes=peak_memory()))
+    return replace(answer, cost=StageCost(seconds=round(time.monotonic() - start, 4), peak_bytes=peak_bytes()))
 
 
 def _part(

@@ -14,6 +14,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onnx_ci.artifact.layout import Artifact
+from onnx_ci.artifact.machine import peak_bytes
 from onnx_ci.export import (
     another,
     arguments,
@@ -31,7 +32,7 @@ from onnx_ci.export import (
     wallclock,
 )
 from onnx_ci.export.another import Room
-from onnx_ci.export.clock import Stages, peak_memory
+from onnx_ci.export.clock import Stages
 from onnx_ci.export.difference import Difference, first_difference
 from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.rerun import Comparison, Trial
@@ -59,7 +60,7 @@ def reexport(request: ReexportRequest, progress: Callable[[str], None]) -> Reexp
     artifact = Artifact(Path(request.artifact))
     found = _judge(request, artifact, stages)
     seconds = sum(cost.seconds for cost in stages.costs.values())
-    return Reexported(findings=found, cost=StageCost(seconds=round(seconds, 4), peak_bytes=peak_memory()))
+    return Reexported(findings=found, cost=StageCost(seconds=round(seconds, 4), peak_bytes=peak_bytes()))
 
 
 def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list[Finding]:

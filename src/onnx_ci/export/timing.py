@@ -17,8 +17,9 @@ from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics import latency
 from onnx_ci.numerics.latency import Interleaved
+from onnx_ci.numerics.words import counted
 from onnx_ci.records.model import CPU, LatencySpec
-from onnx_ci.records.result import Finding, Timing, finding
+from onnx_ci.records.result import COMPILED, Finding, Timing, finding
 
 _RULE = "latency.measured"
 _SHARE = 0.2  # of the latency budget: the targets' own legs have the rest
@@ -64,7 +65,7 @@ def compare(
         if spec.torch_compile:
             made = compiled.compiled(subject.module, call, compile_seconds, backend=backend)
             if made.run is not None:
-                runners[compiled.RUNNER] = made.run
+                runners[COMPILED] = made.run
         if _runs(eager):
             runners["eager"] = eager
         taken = latency.interleave(runners, max(_LEAST_SECONDS, _SHARE * spec.budget_seconds))
@@ -91,19 +92,19 @@ def _timing(runner: str, example: RunCase, samples: list[float], warmup: int) ->
 def _told(made: Compiled, taken: Interleaved, example: RunCase) -> Finding:
     if made.run is None:
         return _untimed(made.why_not)
-    theirs, ours = taken.samples_ms[compiled.RUNNER], taken.samples_ms["onnxruntime"]
+    theirs, ours = taken.samples_ms[COMPILED], taken.samples_ms["onnxruntime"]
     ratio = latency.pair_ratio(theirs, ours)
-    parts = "" if made.graphs is None else f" into {made.graphs} graph{'' if made.graphs == 1 else 's'}"
+    parts = "" if made.graphs is None else f" into {counted(made.graphs, 'graph')}"
     message = (
         f"torch.compile takes {latency.percentiles(theirs).p50:.4g} ms for {example.name}, {ratio.median:.3g} times "
         f"ONNX Runtime's time (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, {ratio.pairs} pairs, 1 thread); "
         f"compiled{parts} in {made.seconds:.0f} s before the clock"
     )
-    return finding(_RULE, "pass", compiled.RUNNER, message)
+    return finding(_RULE, "pass", COMPILED, message)
 
 
 def _untimed(why: str) -> Finding:
-    return finding(_RULE, "skip", compiled.RUNNER, f"torch.compile was not timed, since {why}")
+    return finding(_RULE, "skip", COMPILED, f"torch.compile was not timed, since {why}")
 
 
 def _runs(eager: Callable[[], object]) -> bool:

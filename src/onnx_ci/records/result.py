@@ -120,6 +120,10 @@ class OutputFigures:
     options: str = ""
 
 
+COMPILED = "torch.compile"
+"""The runner of a timing that was compiled by it, as findings and reports name it."""
+
+
 @record
 class Timing:
     """Latency of one runner on one case; every sample is kept, in milliseconds.

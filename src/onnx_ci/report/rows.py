@@ -12,6 +12,7 @@ from onnx_ci.records.environment import Environment
 from onnx_ci.records.model import CPU
 from onnx_ci.records.report import Leg, Report
 from onnx_ci.records.result import (
+    COMPILED,
     EXPORT_TARGET,
     STAGES,
     Finding,
@@ -28,7 +29,6 @@ KINDS: tuple[Kind, ...] = ("broken", "changed", "new", "rest")
 State = Literal["pass", "warn", "fail", "error", "skip", "missing"]
 ICONS: dict[State, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❓", "skip": "⏭️", "missing": "❓"}
 _AND = ", "
-COMPILED = "torch.compile"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

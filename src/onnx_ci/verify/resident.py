@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from onnx_ci.artifact.machine import peak_bytes
 
 PROCESS = Path("/proc/self")
 _RESET = "5"
@@ -60,9 +61,5 @@ def _read(process: Path) -> Mark | None:
         found = {}
     if len(found) == 2:
         return Mark(now=found["VmRSS"], peak=found["VmHWM"])
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Mark(now=None, peak=peak if sys.platform == "darwin" else peak * 1024)
+    peak = peak_bytes()
+    return None if peak is None else Mark(now=None, peak=peak)

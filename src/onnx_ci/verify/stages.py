@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from onnx_ci.artifact.machine import peak_bytes
 from onnx_ci.records.result import StageCost
 
 
@@ -31,13 +31,3 @@ class Stages:
         finally:
             before = self.costs[name].seconds if name in self.costs else 0.0
             self.costs[name] = StageCost(seconds=before + self._clock() - start, peak_bytes=peak_bytes())
-
-
-def peak_bytes() -> int | None:
-    """The largest resident size that this process had, in bytes; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

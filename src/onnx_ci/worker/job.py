@@ -16,7 +16,7 @@ from onnx_ci.records import codec
 from onnx_ci.records.environment import LockFile
 from onnx_ci.records.messages import ExportRequest, Request, VerifyRequest
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
-from onnx_ci.records.result import EXPORT_TARGET, Finding, Result, finding, label, worst
+from onnx_ci.records.result import COMPILED, EXPORT_TARGET, Finding, Result, finding, label, worst
 from onnx_ci.worker.answers import Leg, result_of, why_no_result
 from onnx_ci.worker.artifacts import list_variants
 from onnx_ci.worker.deployed import with_deployed
@@ -218,8 +218,8 @@ def _perform(
 def _without_the_crash(asked: ExportRequest, stage: str, crash: Finding) -> tuple[ExportRequest, Finding]:
     """The same export without what has ended its worker, and what is said of it: torch.compile is no promise."""
     if stage == "latency" and asked.compiles and asked.job.latency.torch_compile:
-        said = f"torch.compile was not timed, since {crash.message}"
-        return replace(asked, compiles=False), finding("latency.measured", "skip", "torch.compile", said)
+        said = f"{COMPILED} was not timed, since {crash.message}"
+        return replace(asked, compiles=False), finding("latency.measured", "skip", COMPILED, said)
     return replace(asked, runs_file=False), crash
 
 
