@@ -15,6 +15,7 @@ from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
+from onnx_ci.export.redraw import Called
 from onnx_ci.export.state import preserved
 from onnx_ci.export.steady import Move
 from onnx_ci.export.subject import Graph, Subject
@@ -51,61 +52,83 @@ def evaluate(subject: Subject, graph: Graph, cases: Sequence[RunCase], folder: P
     outputs.
     """
     seen = Evaluation()
-    oracle, no_oracle = _oracle(subject.module)
-    varying = _varying(subject, graph)
+    runs = _Runs(subject, graph, folder, *_oracle(subject.module), _varying(subject, graph))
     for case in cases:
-        leaves = arguments.leaves(subject.module, case.inputs)
-        problem = _unfeedable(subject.leaves, leaves)
+        problem = _unfeedable(subject.leaves, arguments.leaves(subject.module, case.inputs))
         if problem or case.problems:
             seen.findings.append(contradicts(case, problem))
         if problem:
             seen.notes.append(f"{case.name} is left out: {problem}")
-            continue
-        index = len(seen.cases)
+        else:
+            runs.run(case, seen)
+    seen.cases = _ever_seeing(seen.cases)
+    for output in (output for case in seen.cases if not case.is_special for output in case.outputs):
+        seen.sizes.setdefault(output.name, []).append(output.shape)
+    return seen
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs cases one by one, and writes them.
+
+    Attributes:
+        oracle: None where the module has no float64 form, for the reason in `no_oracle`.
+        varying: Outputs that differ from call to call.
+    """
+
+    subject: Subject
+    graph: Graph
+    folder: Path
+    oracle: Oracle | None
+    no_oracle: str
+    varying: list[str]
+
+    def run(self, case: RunCase, seen: Evaluation) -> None:
+        """One case: what it showed, and the case itself unless it is left out."""
         log.say(f"PyTorch runs {case_text(case.name, case.dims)}")
-        called = redraw.call(subject, case)
-        call, given = called.call, called.given
+        called = redraw.call(self.subject, case)
+        error = called.given.error
         seen.findings += called.findings
-        fed = {leaf.path: leaf.value for leaf in arguments.leaves(subject.module, called.case.inputs)}
-        if given.error and not _worth_keeping(subject, case, given.error, seen):
-            continue
-        advisory = case.advisory or (special.ARBITRARY if called.is_blind and case.origin != "user" else "")
-        target = folder / f"test_data_set_{index}"
-        tensors.write_values(
-            target, "input", list(graph.inputs), [arrays.to_value(fed[leaf.path]) for leaf in graph.inputs.values()]
-        )
-        made = Case(index=index, name=case.name, origin=case.origin, why=case.why, dims=dict(case.dims))
-        if given.error:
-            seen.cases.append(replace(made, refused=given.error))
-            continue
-        values = {name: arrays.to_value(given.values[at]) for name, at in graph.outputs.items()}
+        if error and not _worth_keeping(self.subject, case, error, seen):
+            return
+        made = Case(index=len(seen.cases), name=case.name, origin=case.origin, why=case.why, dims=dict(case.dims))
+        target = self.folder / f"test_data_set_{made.index}"
+        fed = {leaf.path: leaf.value for leaf in arguments.leaves(self.subject.module, called.case.inputs)}
+        inputs = [arrays.to_value(fed[leaf.path]) for leaf in self.graph.inputs.values()]
+        tensors.write_values(target, "input", list(self.graph.inputs), inputs)
+        seen.cases.append(replace(made, refused=error) if error else self._answered(made, case, called, target))
+
+    def _answered(self, made: Case, case: RunCase, called: Called, target: Path) -> Case:
+        """The case with its outputs, which are written, and what is known of them."""
+        given, outputs = called.given, self.graph.outputs
+        values = {name: arrays.to_value(given.values[at]) for name, at in outputs.items()}
         tensors.write_values(target, "output", list(values), list(values.values()))
-        exact, truth, unoracled = _truth(oracle, no_oracle, subject, call, graph, values)
+        exact, truth, unoracled = _truth(self.oracle, self.no_oracle, self.subject, called.call, self.graph, values)
+        advisory = case.advisory or (special.ARBITRARY if called.is_blind and case.origin != "user" else "")
         moves: Mapping[str, Move] = {}
         if case.origin == "special" and not advisory:
-            doubt = steady.doubt(oracle, subject, graph.model, called.case, exact, given)
+            doubt = steady.doubt(self.oracle, self.subject, self.graph.model, called.case, exact, given)
             unable = f"there is no float64 form to judge such values by: {unoracled}"
             advisory = unable if exact is None else doubt.why
-            moves = {name: doubt.moves[at] for name, at in graph.outputs.items()} if doubt.moves else {}
+            moves = {name: doubt.moves[at] for name, at in outputs.items()} if doubt.moves else {}
         if not unoracled:
             tensors.write_values(target, "oracle", list(truth), list(truth.values()))
-        outputs = [_figures(name, value, truth.get(name), moves.get(name, Move())) for name, value in values.items()]
-        made = replace(made, outputs=outputs, unoracled=unoracled, nondeterministic=varying, advisory=advisory)
-        made = replace(made, blind=called.is_blind)
-        seen.cases.append(made)
-        for output in [] if made.is_special else outputs:
-            seen.sizes.setdefault(output.name, []).append(output.shape)
-    return _ever_seeing(seen)
+        return replace(
+            made,
+            outputs=[_figures(name, value, truth.get(name), moves.get(name, Move())) for name, value in values.items()],
+            unoracled=unoracled,
+            nondeterministic=self.varying,
+            advisory=advisory,
+            blind=called.is_blind,
+        )
 
 
-def _ever_seeing(seen: Evaluation) -> Evaluation:
+def _ever_seeing(cases: Sequence[Case]) -> list[Case]:
     """Where queries see nothing in every ordinary case, the module is made so, and is judged by these."""
-    usual = [case for case in seen.cases if case.origin != "special" and not case.refused]
-    if usual and all(case.advisory == special.ARBITRARY for case in usual):
-        seen.cases = [replace(case, advisory="") if case in usual else case for case in seen.cases]
-        for output in (output for case in usual for output in case.outputs):
-            seen.sizes.setdefault(output.name, []).append(output.shape)
-    return seen
+    usual = [case for case in cases if case.origin != "special" and not case.refused]
+    if not usual or any(case.advisory != special.ARBITRARY for case in usual):
+        return list(cases)
+    return [case if case.origin == "special" else replace(case, advisory="") for case in cases]
 
 
 def _oracle(module: torch.nn.Module) -> tuple[Oracle | None, str]:
