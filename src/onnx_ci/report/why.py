@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from onnx_ci.numerics.words import some
 from onnx_ci.records.report import Report
 from onnx_ci.records.result import Finding, Result
 from onnx_ci.report import escape
@@ -107,7 +106,8 @@ def versions(report: Report) -> str:
     changes = [f"{one.package} {one.base or NONE} → {one.head or NONE}" for one in report.versions]
     if not changes:
         return "Both were exported with the same versions, and timed in one process." if report.base else ""
-    return f"Exported with other versions ({some(changes, _MOST)}), timed in one process."
+    more = f" and {len(changes) - _MOST} more" if len(changes) > _MOST else ""
+    return f"Exported with other versions ({', '.join(changes[:_MOST])}{more}), timed in one process."
 
 
 def _spent(count: int, microseconds: float) -> str:

@@ -11,7 +11,6 @@ from onnx_ci.artifact.layout import Artifact
 from onnx_ci.config.load import load
 from onnx_ci.config.problems import ConfigError
 from onnx_ci.errors import OnnxCiError, UsageError
-from onnx_ci.numerics.words import some
 from onnx_ci.records import codec
 from onnx_ci.records.changes import changes, file_changes
 from onnx_ci.records.model import Config, JobSpec, ModelSpec
@@ -56,10 +55,11 @@ def _judge(artifact: Artifact, then: ModelSpec, config: Config) -> list[Finding]
     changed += file_changes(digests, files) if then.preprocessing == now.preprocessing else []
     if not changed:
         return [finding("contract.stale", "pass", "", f"it was exported under {config.path} as that is now")]
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     return [
         finding(
             "contract.stale", "fail", "",
-            f"the artifact was exported under another {config.path}: {some(changed, _SHOWN, '; ')}",
+            f"the artifact was exported under another {config.path}: {'; '.join(changed[:_SHOWN])}{more}",
             hint="Export the model again, or judge it with the config that it was exported under.",
             file=now.declared_in or None,
             line=now.declared_at,
