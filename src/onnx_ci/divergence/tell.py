@@ -35,7 +35,7 @@ _HINTS: dict[Rung, str] = {
 }
 _REMOVED = (
     "Take a larger constant, or torch.clamp(..., min=...) in its place: the optimizer's patterns match whatever is "
-    "within 1e-8 of 0, or 1e-5 of 1. Or export with optimize = False; and report it to onnxscript{shown}."
+    "within 1e-8 of 0, or 1e-5 of 1. Or export without it (export.optimize = false). Report it to onnxscript{shown}."
 )
 
 
@@ -175,9 +175,9 @@ def _how(located: Located, who: str) -> str:
 
 
 def _hint(diagnosis: Diagnosis) -> str:
-    if diagnosis.removed is not None:
-        return _REMOVED.format(shown=f" with the folder {diagnosis.repro}" if diagnosis.repro else "")
     shown = f" with the folder {diagnosis.repro}" if diagnosis.repro else ""
+    if diagnosis.removed is not None:
+        return _REMOVED.replace(_SHOWN, shown)
     hint = _HINTS[diagnosis.rung].replace(_SHOWN, shown)
     if diagnosis.located is not None and diagnosis.located.amplifiers:
         listed = ", ".join(diagnosis.located.amplifiers[:3])

@@ -21,7 +21,7 @@ from onnx_ci.twin import Twin, Unoracled, measured
 _RULE = "parity.function"
 _HINT = (
     "See parity.divergence of the export for what the optimizer folded, fused or removed; without its optimizer "
-    "(optimize = False) the exporter gives the other graph."
+    "(export.optimize = false) the exporter gives the other graph."
 )
 _OLDER = (
     "Export it with exporter = 'dynamo' too, whose graph is looked at before its optimization as well. The older "
