@@ -77,8 +77,13 @@ def exported(config: str, model: str, folder: Path) -> Path:
     return artifact
 
 
-def part(folder: Path, count: int, seed: int, at: int, parts: int) -> list[Judged]:
-    """Every so-many-th of an architecture's mutants, judged in this process."""
+def part(asked: tuple[Path, int, int, int, int]) -> list[Judged]:
+    """Every so-many-th of an architecture's mutants, judged in this process.
+
+    Args:
+        asked: Folder, most mutants, seed, the first one of these, and at how many of them the next one stands.
+    """
+    folder, count, seed, at, parts = asked
     with TemporaryDirectory(prefix="sensitivity-") as scratch:
         bench = Bench(Artifact(folder), Path(scratch) / folder.name, seed)
         return [bench.judge(mutant) for mutant in choose.chosen(bench.model, count, seed)[at::parts]]
@@ -89,16 +94,12 @@ def _judged(artifacts: Sequence[Path], arguments: argparse.Namespace) -> Iterato
     parts = max(1, arguments.mutants // 10)
     asked = [(artifact, arguments.mutants, arguments.seed, at, parts) for artifact in artifacts for at in range(parts)]
     with get_context("spawn").Pool(arguments.jobs, maxtasksperchild=20) as pool:
-        for found in pool.imap_unordered(_part, asked):
+        for found in pool.imap_unordered(part, asked):
             done += len(found)
             if found:
                 spent = time.monotonic() - start
                 print(f"{spent:6.0f} s: {done} judged, the last of {found[0].architecture}", flush=True)
             yield from found
-
-
-def _part(asked: tuple[Path, int, int, int, int]) -> list[Judged]:
-    return part(*asked)
 
 
 def _conditions() -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from onnx_ci.config import paths, variants
 from onnx_ci.config.problems import Path, Problem, closest, did_you_mean, show
 from onnx_ci.config.schema import Dim, Input, Model, Root
-from onnx_ci.records.expression import parse
 from onnx_ci.records.result import EXPORT_TARGET
 
 _FLOATING = ("float", "bfloat", "complex")
@@ -77,8 +76,7 @@ def _model(at: Path, model: Model, folder: FilePath, today: datetime.date, cut: 
 def _inputs(at: Path, model: Model, *, sure: bool) -> Iterator[Problem]:
     """What refers to inputs; with the short form, which `sure` excludes, its own functions may name them."""
     if sure and ":" in model.entrypoint:
-        axes = [axis for given in model.inputs.values() for axis in given.shape or () if isinstance(axis, str)]
-        named = list(dict.fromkeys(name for axis in axes for name in sorted(parse(axis).names)))
+        named = variants.dims_named(model)
         for name in model.dims:
             if name not in named:
                 unknown = [other for other in named if other not in model.dims]

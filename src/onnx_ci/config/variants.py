@@ -52,15 +52,19 @@ def check(at: Path, model: Model) -> Iterator[Problem]:
             )
 
 
+def dims_named(model: Model) -> list[str]:
+    """The dims that the shapes of a model name, in sums too, each once."""
+    axes = [axis for given in model.inputs.values() for axis in given.shape or () if isinstance(axis, str)]
+    return list(dict.fromkeys(name for axis in axes for name in sorted(parse(axis).names)))
+
+
 def _apart(one: Variant, other: Variant) -> bool:
     """Whether no input fits both. What only one of them fixes parts them not: its size is in the other's range."""
     return any(one.dims[name] != other.dims[name] for name in one.dims.keys() & other.dims.keys())
 
 
 def _size(path: Path, model: Model, name: str, size: int) -> Iterator[Problem]:
-    axes = [axis for given in model.inputs.values() for axis in given.shape or () if isinstance(axis, str)]
-    named = {name for axis in axes for name in parse(axis).names}
-    known = [*dict.fromkeys([*sorted(named), *model.dims])]
+    known = [*dict.fromkeys([*sorted(dims_named(model)), *model.dims])]
     # In the short form, export_kwargs() may name dims too: the export knows them.
     if name not in known and ":" in model.entrypoint:
         hint = did_you_mean(name, known) or (f"known are: {', '.join(known)}" if known else "")

@@ -116,13 +116,10 @@ def correct_output_sizes(graph: Graph, seen: Mapping[str, Sequence[Sequence[int]
         cases = [shape for shape in seen.get(name, []) if len(shape) == len(traced)]
         best = [_best(graph, size, [shape[axis] for shape in cases]) for axis, size in enumerate(traced)]
         shapes[name] = best
-        right = [
-            size if not isinstance(wrote, int) or wrote == size else (None if size == UNKNOWN else size)
-            for wrote, size in zip(written, best, strict=True)
-        ]
         wrong = [axis for axis, wrote in enumerate(written) if _is_wrong(wrote, best[axis])]
         if wrong:
-            value.shape = ir.Shape([written[a] if a not in wrong else right[a] for a in range(len(written))])
+            known = [None if size == UNKNOWN else size for size in best]
+            value.shape = ir.Shape([known[a] if a in wrong else written[a] for a in range(len(written))])
         if wrong and graph.reading.symbols:
             said = ", ".join(f"axis {axis} as {written[axis]} instead of {best[axis]}" for axis in wrong)
             found.append(

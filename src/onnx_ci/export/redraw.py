@@ -20,6 +20,7 @@ class Called:
 
     Attributes:
         findings: That it refused some values and takes others.
+        has_mask: Whether an input may be a mask.
         is_blind: Whether a mask hides all that some query could see.
     """
 
@@ -27,6 +28,7 @@ class Called:
     call: Call
     given: Outputs
     findings: tuple[Finding, ...] = ()
+    has_mask: bool = False
     is_blind: bool = False
 
 
@@ -52,15 +54,13 @@ def _call(subject: Subject, case: RunCase) -> Called:
         counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
         given = replace(given, error=f"the module gives {counts}")
     masks = not given.error and any(_is_mask(leaf) for leaf in arguments.paths(case.inputs).values())
-    return Called(case, bound, given, is_blind=masks and sight.is_blind(subject.module, bound))
+    return Called(case, bound, given, has_mask=masks, is_blind=masks and sight.is_blind(subject.module, bound))
 
 
 def _masked_out(subject: Subject, called: Called) -> bool:
     """Whether an input may be a mask that hid a whole row: outputs are NaN that are none for the example."""
-    if called.is_blind:
-        return True
-    if called.given.error or not any(_is_mask(leaf) for leaf in arguments.paths(called.case.inputs).values()):
-        return False
+    if called.is_blind or not called.has_mask:
+        return called.is_blind
     pairs = zip(called.given.values, subject.eager.values, strict=True)
     return any(_has_nan(value) and not _has_nan(known) for value, known in pairs)
 

@@ -34,8 +34,7 @@ class Range:
         if dim.min is None:
             least = max(least, 1)
         step = dim.multiple_of
-        low = -(-least // step) * step
-        return cls(low, None if most is None else most // step * step, step, example)
+        return cls(_up(least, step), None if most is None else most // step * step, step, example)
 
     @property
     def top(self) -> int:
@@ -217,7 +216,7 @@ def _beside_end(name: str, ranges: Mapping[str, Range], base: Sizes, modest: Fit
         if modest(dims):
             break
         one = ranges[other]
-        least = max(one.min, -(-max(base[other], min(base[other], 2) * 4) // (4 * one.step)) * one.step)
+        least = max(one.min, _up(max(-(-base[other] // 4), min(base[other], 2)), one.step))
         dims[other] = _between(other, one, least, base[other], dims, modest)
     return dims
 
@@ -250,6 +249,11 @@ def _between(name: str, one: Range, least: int, most: int, dims: Sizes, fits: Fi
     return low * one.step
 
 
+def _up(size: int, step: int) -> int:
+    """The next multiple."""
+    return -(-size // step) * step
+
+
 def neighbours(shapes: Shapes, ranges: Mapping[str, Range]) -> list[tuple[str, str]]:
     """Pairs of dims that lie side by side in a tensor."""
     pairs: dict[tuple[str, str], None] = {}
@@ -274,7 +278,7 @@ def _distinct(dim: DimSpec, avoid: set[int], start: int) -> int:
     At its minimum a dim often leaves a single window, patch or frame, and torch freezes a size of 1.
     """
     step = dim.multiple_of
-    low = -(-max(dim.min or 0, 1) // step) * step
+    low = _up(max(dim.min or 0, 1), step)
     wanted = 2 * low + 1 if low >= start else start
     high = dim.max if dim.max is not None else max(low, wanted) + step * (len(avoid) + 1)
     sizes = range(low, high + 1, step)

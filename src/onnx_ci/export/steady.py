@@ -96,7 +96,7 @@ class _Neighbours:
         """What the module gives in float64.
 
         Raises:
-            Unoracled: Nothing.
+            Unoracled: It can't be told.
         """
         assert self._oracle is not None  # who asks has its answer to the case
         inputs = self._inputs(lambda path, leaf: self._nudged(path, leaf, nudges * _NUDGE))

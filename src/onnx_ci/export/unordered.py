@@ -20,7 +20,8 @@ from onnx_ci.numerics import function
 from onnx_ci.numerics.dtypes import Array
 from onnx_ci.records.cases import Case, OpenOrder
 from onnx_ci.records.result import Finding, finding
-from onnx_ci.twin import Twin, Unoracled
+from onnx_ci.twin import Twin, TwinRun, Unoracled
+from onnx_ci.twin.values import Value
 
 _RULE = "contract.open-order"
 _SAME = 1e-9
@@ -30,15 +31,18 @@ _MOST = 16
 def judge(cases: Sequence[Case], folder: Path) -> tuple[list[Case], list[Finding]]:
     """The cases with what is known of the order of their outputs, and a warning where it is open."""
     model = onnx.load(str(folder / layout.MODEL), load_external_data=False)
-    loose = [node for node in model.graph.node if _is_loose(node)]
+    loose = [node for node in model.graph.node if _is_loose(node)][:_MOST]
     if not loose:
         return list(cases), []
     found: dict[str, OpenOrder] = {}
     try:
+        twin = Twin(model, folder)
         for case in function.chosen(cases):
-            feeds = tensors.read_values(folder / f"test_data_set_{case.index}", "input")
-            for node in loose[:_MOST]:
-                found = {**_orders(model, node, folder, feeds), **found}
+            values = tensors.read_values(folder / f"test_data_set_{case.index}", "input")
+            feeds = {name: value for name, value in values.items() if not isinstance(value, dict)}
+            plain = twin.run(feeds, keep=[_selected(node) for node in loose])
+            for node in loose:
+                found = {**_orders(model, node, folder, feeds, plain), **found}
     except Unoracled as error:
         message = f"whether outputs hang on the order of a TopK with sorted=0 is not known, since {error}"
         return list(cases), [finding(_RULE, "skip", "", message)]
@@ -62,22 +66,24 @@ def _is_loose(node: onnx.NodeProto) -> bool:
     return node.op_type == "TopK" and node.domain in ("", "ai.onnx") and "sorted" in given and not given["sorted"].i
 
 
+def _selected(node: onnx.NodeProto) -> str:
+    return str(node.output[0] or node.output[1])
+
+
 def _orders(
-    model: onnx.ModelProto, node: onnx.NodeProto, folder: Path, feeds: Mapping[str, tensors.Value]
+    model: onnx.ModelProto, node: onnx.NodeProto, folder: Path, feeds: Mapping[str, Value], plain: TwinRun
 ) -> dict[str, OpenOrder]:
-    """By name the outputs of the model that are in the order of this TopK.
+    """By name the outputs of the model that are in the order of this TopK; `plain` is what the file gives as it is.
 
     Raises:
         Unoracled: The file has no path in float64.
     """
-    given = {name: value for name, value in feeds.items() if not isinstance(value, dict)}
-    values = node.output[0] or node.output[1]
-    plain = Twin(model, folder).run(given, keep=[values])
+    values = _selected(node)
     selected = (plain.kept | plain.outputs).get(values)
     if not isinstance(selected, np.ndarray):
         return {}
     axis = next((one.i for one in node.attribute if one.name == "axis"), -1) % selected.ndim
-    turned = Twin(_turned(model, node, axis), folder).run(given).outputs
+    turned = Twin(_turned(model, node, axis), folder).run(feeds).outputs
     found = {}
     for name, value in plain.outputs.items():
         other = turned[name]
