@@ -13,7 +13,7 @@ from onnx_ci.export.affordable import Fits
 from onnx_ci.export.axes import names_in
 from onnx_ci.export.independent import Apart, apart
 from onnx_ci.export.sizes import Plan, Range
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer, preserved
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Declared, NamedInputs, RunCase
 from onnx_ci.records.cases import BatchIdentity, Case
@@ -196,6 +196,4 @@ def _called(subject: Subject, case: RunCase) -> RunCase:
     """The case with what the module gives for it."""
     if case.given is not None:
         return case
-    with preserved(subject.module):
-        given = arguments.call(subject.module, arguments.bind(subject.module, case.inputs))
-    return replace(case, given=given)
+    return replace(case, given=answer(subject.module, arguments.bind(subject.module, case.inputs)))

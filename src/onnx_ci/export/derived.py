@@ -16,7 +16,7 @@ from onnx_ci.export.axes import size_of
 from onnx_ci.export.measure import measure
 from onnx_ci.export.places import spot
 from onnx_ci.export.shapes import Reading, declared_range
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import Declared, RunCase
 from onnx_ci.records import expression
@@ -92,8 +92,7 @@ def _refuses_others(subject: Subject, name: str) -> bool:
             return leaf
 
         inputs = arguments.rebuild(subject.example, change)
-        with preserved(subject.module):
-            return bool(arguments.call(subject.module, arguments.bind(subject.module, inputs)).error)
+        return bool(answer(subject.module, arguments.bind(subject.module, inputs)).error)
 
     size = next(leaf.value.shape[axes[leaf.path][0]] for leaf in subject.tensors if axes.get(leaf.path))
     return all(raises(step) for step in (1, -1) if size + step > 1)

@@ -16,14 +16,14 @@ from pathlib import Path
 import torch
 
 from onnx_ci.artifact.machine import peak_bytes
-from onnx_ci.export import arguments, graph, private, repro, smallest, stops
+from onnx_ci.export import graph, private, repro, smallest, stops
 from onnx_ci.export.clock import Stages
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.loading import Loaded, load
 from onnx_ci.export.options import Options
 from onnx_ci.export.quiet import quiet
 from onnx_ci.export.smallest import Part, Search, Wanted
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer, preserved
 from onnx_ci.export.stops import Stop
 from onnx_ci.export.subject import Graph
 from onnx_ci.records.messages import DiagnoseRequest, Diagnosis
@@ -103,8 +103,7 @@ def _publicly(part: Part, axes: list[list[int]] | None, given: Loaded, target: P
 def _other(given: Loaded, progress: Callable[[str], None]) -> Diagnosis:
     """Exports the module with the other exporter, its dims as they are declared."""
     name = "torchscript" if given.options.exporter == "dynamo" else "dynamo"
-    with preserved(given.loaded.module):
-        eager = arguments.call(given.loaded.module, given.call(given.example))
+    eager = answer(given.loaded.module, given.call(given.example))
     subject = replace(given.subject(given.example, eager), options=Options(name, None, None))
     built = graph.build(subject, Stages(progress))
     said = "" if isinstance(built, Graph) else built[-1].message

@@ -12,7 +12,7 @@ import torch
 from onnx_ci.artifact import tensors
 from onnx_ci.export import arguments, arrays
 from onnx_ci.export.agreement import differ
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import DeclaredInput, Leaf
 from onnx_ci.records.contract import TensorContract
@@ -195,8 +195,7 @@ def _matters(subject: Subject, path: str) -> bool:
         return value.flip(0) + 1 if value.dim() else value + 1
 
     inputs = arguments.rebuild(subject.example, change)
-    with preserved(subject.module):
-        given = arguments.call(subject.module, arguments.bind(subject.module, inputs))
+    given = answer(subject.module, arguments.bind(subject.module, inputs))
     return bool(given.error or differ(subject.eager, given))
 
 

@@ -16,7 +16,7 @@ from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
 from onnx_ci.export.redraw import Called
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.steady import Move
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Leaf, Outputs, RunCase
@@ -160,8 +160,7 @@ def _truth(
 
 def _varying(subject: Subject, graph: Graph) -> list[str]:
     """Outputs that differ when the module is called a second time on the example, as it stands."""
-    with preserved(subject.module):
-        again = arguments.copied(arguments.call(subject.module, subject.call))
+    again = answer(subject.module, subject.call)
     if again.error or len(again.values) != len(subject.eager.values):
         return list(graph.outputs)
     return [name for name, at in graph.outputs.items() if differ(_only(subject.eager, at), _only(again, at))]

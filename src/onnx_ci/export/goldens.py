@@ -13,7 +13,7 @@ from onnx_ci.artifact.golden import Golden
 from onnx_ci.artifact.layout import ArtifactError
 from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, casefiles
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.numerics.golden import GoldenComparison, compare_golden, judge_golden
 from onnx_ci.records.result import Finding, finding
@@ -63,8 +63,7 @@ def _run(subject: Subject, graph: Graph, given: dict[str, Value]) -> dict[str, V
         return casefiles.to_tensor(named[path], where=path) if isinstance(leaf, torch.Tensor) else leaf
 
     inputs = arguments.rebuild(subject.example, change)
-    with preserved(subject.module):
-        outputs = arguments.call(subject.module, arguments.bind(subject.module, inputs))
+    outputs = answer(subject.module, arguments.bind(subject.module, inputs))
     if outputs.error or len(outputs.values) != len(subject.eager.values):
         return outputs.error or "it gives another number of outputs"
     return {name: arrays.to_value(outputs.values[at]) for name, at in graph.outputs.items()}

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from onnx_ci.artifact import layout, machine
 from onnx_ci.export import (
-    arguments,
     artifact,
     checks,
     derived,
@@ -81,8 +80,7 @@ def prepare(given: Loaded) -> tuple[Subject | None, list[Finding]]:
     example, call = given.example, given.call(given.example)
     told = checks.mode_and_state_findings(given.loaded.module, call, given.places, lambda: others.others(given))
     judged = [*given.findings, *told]
-    with state.preserved(given.loaded.module):
-        eager = arguments.copied(arguments.call(given.loaded.module, call))
+    eager = state.answer(given.loaded.module, call)
     if eager.error:
         stop = stops.Stop("eager", eager.error.splitlines()[0][:300], place=given.places.deepest(eager.frames))
         return None, [*judged, stops.judge(stop, given.options.exporter)]

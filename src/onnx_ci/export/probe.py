@@ -14,7 +14,7 @@ from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, cases, derived, guards
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.places import spot
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.numerics.figures import relative_error
@@ -67,8 +67,7 @@ class Probe:
     def tried(self, case: RunCase, at: str, *, agrees: float = _AGREES) -> str:
         """What the two do in a case, in a sentence that begins with `AGREED`, `REFUSED` or a fault."""
         module = self.subject.module
-        with preserved(module):
-            given = arguments.call(module, arguments.bind(module, case.inputs))
+        given = answer(module, arguments.bind(module, case.inputs))
         if given.error:
             return f"{REFUSED} {at} ({given.error.splitlines()[0][:160]})"
         expected = {name: arrays.to_value(given.values[place]) for name, place in self.graph.outputs.items()}

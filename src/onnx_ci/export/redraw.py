@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from onnx_ci.export import arguments, sight
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import REDRAWS, Call, Outputs, RunCase
 from onnx_ci.records.result import Finding, finding
@@ -46,10 +46,7 @@ def call(subject: Subject, case: RunCase) -> Called:
 
 def _call(subject: Subject, case: RunCase) -> Called:
     bound = arguments.bind(subject.module, case.inputs)
-    given = case.given
-    if given is None:
-        with preserved(subject.module):
-            given = arguments.copied(arguments.call(subject.module, bound))
+    given = case.given if case.given is not None else answer(subject.module, bound)
     if not given.error and len(given.values) != len(subject.eager.values):
         counts = f"{len(given.values)} values here, and {len(subject.eager.values)} for the export example"
         given = replace(given, error=f"the module gives {counts}")

@@ -11,7 +11,7 @@ from onnx_ci.export.another import Room
 from onnx_ci.export.axes import Sizes
 from onnx_ci.export.shapes import declared_range
 from onnx_ci.export.sizes import Plan
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import Declared, RunCase
 from onnx_ci.records.result import Finding
@@ -36,8 +36,7 @@ def settled(
     for sizes in itertools.islice(others(subject.declared, example.dims, unchosen), _MOST_TRIES):
         case = moved(example, sizes, subject.declared, user)
         call = arguments.bind(subject.module, case.inputs)
-        with preserved(subject.module):
-            eager = arguments.call(subject.module, call)
+        eager = answer(subject.module, call)
         if eager.error:
             continue
         leaves = arguments.leaves(subject.module, case.inputs)

@@ -173,7 +173,7 @@ class _Second:
         module = self._given.loaded.module
         with state.preserved(module):
             start = state.RandomState.now()
-            given = arguments.call(module, self._given.call(case))
+            given = arguments.copied(arguments.call(module, self._given.call(case)))
             self._drew = self._drew or start.moved()
         return given
 

@@ -15,7 +15,7 @@ from onnx_ci.export import arguments
 from onnx_ci.export.gaps import inexact, real
 from onnx_ci.export.oracle import Oracle, Unoracled, lift
 from onnx_ci.export.shared import tensors
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer, preserved
 from onnx_ci.export.types import Call, NamedInputs, Outputs
 
 Gradient = torch.Tensor | None
@@ -90,8 +90,7 @@ class Side:
             call = self.bind(inputs)
         except OnnxCiError as error:
             return Outputs([], [], f"{type(error).__name__}: {error}")
-        with preserved(self._own):
-            return arguments.call(self._own, call)
+        return answer(self._own, call)
 
     def gradients(self, inputs: NamedInputs, weights: Mapping[int, torch.Tensor]) -> Gradients:
         """The gradients of ``sum(output * weight)`` over the outputs at these positions, in float64."""

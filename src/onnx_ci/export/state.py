@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from onnx_ci.export import arguments
 from onnx_ci.export.kept import Kept
+from onnx_ci.export.types import Call, Outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,9 @@ def preserved(module: torch.nn.Module, *, weights: bool = False) -> Iterator[Kep
     finally:
         state.restore()
         kept.restore()
+
+
+def answer(module: torch.nn.Module, call: Call) -> Outputs:
+    """What a module gives, for keeping; it is left as it was, though an output may be a buffer that is put back."""
+    with preserved(module):
+        return arguments.copied(arguments.call(module, call))

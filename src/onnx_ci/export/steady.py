@@ -12,7 +12,7 @@ import torch
 
 from onnx_ci.export import arguments, program
 from onnx_ci.export.oracle import Oracle, Unoracled
-from onnx_ci.export.state import preserved
+from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import NamedInputs, Outputs, RunCase
 
@@ -109,9 +109,8 @@ class _Neighbours:
             step = nudges * max(_NUDGE, _PLACES * torch.finfo(leaf.dtype).eps)
             return self._nudged(path, leaf, step).to(leaf.dtype)
 
-        inputs = self._inputs(nudged)
-        with preserved(self._subject.module):
-            return arguments.call(self._subject.module, arguments.bind(self._subject.module, inputs))
+        module = self._subject.module
+        return answer(module, arguments.bind(module, self._inputs(nudged)))
 
     def moves(self, given: Outputs, truth: Outputs | None) -> list[Move]:
         """By output."""
