@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,15 @@ from onnx_ci.export import (
 )
 from onnx_ci.export.another import Room
 from onnx_ci.export.clock import Stages
-from onnx_ci.export.difference import Difference, first_difference
+from onnx_ci.export.difference import first_difference
 from onnx_ci.export.loading import Loaded, load
+from onnx_ci.export.parted import RULE, Attempt, Told
 from onnx_ci.export.rerun import Comparison, Trial
 from onnx_ci.export.subject import Graph
 from onnx_ci.export.types import Outputs, RunCase
-from onnx_ci.numerics.words import case_text, counted
 from onnx_ci.records.messages import Reexported, ReexportRequest
-from onnx_ci.records.result import Finding, StageCost, Status, finding
-from onnx_ci.records.source_map import Origin, SourceMap
+from onnx_ci.records.result import Finding, StageCost, finding
 
-RULE = "contract.second-export"
 _MOST_EXAMPLES = 2
 _MOST_REFUSED = 8
 _SEED = 7
@@ -82,29 +80,6 @@ def _judge(request: ReexportRequest, artifact: Artifact, stages: Stages) -> list
         return _Second(artifact, given, rooms, Path(folder), stages, request.program).judge()
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """An export at another example: what came of it, compared with the artifact.
-
-    Attributes:
-        stopped: Why there is no second graph; "" where there is one.
-        difference: Where the graphs part; None where they are the same.
-        captured: Whether the captured programs were the same already, and no second graph was made of it.
-    """
-
-    case: RunCase
-    stopped: str = ""
-    difference: Difference | None = None
-    origins: SourceMap | None = None
-    numbers: Comparison | None = None
-    drawn: str = ""
-    captured: bool = False
-
-    @property
-    def same(self) -> bool:
-        return not self.stopped and self.difference is None
-
-
 class _Second:
     """The attempts, one after the other, and the verdict on them."""
 
@@ -114,31 +89,32 @@ class _Second:
         self._artifact, self._given, self._rooms = artifact, given, rooms
         self._folder, self._stages, self._program = folder, stages, program
         self._example = given.example.dims
+        self._told = Told(artifact, self._example, list(rooms))
         self._taken = {axis for item in given.declared.inputs for axis in item.axes if isinstance(axis, int)}
         self._drew = False
         state.seed(_SEED)
 
     def judge(self) -> list[Finding]:
         """The verdict. A difference that proves nothing wrong is tried at a third example: it may be that one's."""
-        attempts: list[_Attempt] = []
+        attempts: list[Attempt] = []
         for case, eager in self._examples():
             attempts.append(self._attempt(case, eager))
             last = attempts[-1]
             if last.same:
-                return [_passed(last, len(attempts))]
+                return [self._told.passed(last, len(attempts))]
             if last.drawn:
-                return self._drawn(last)
+                return self._told.drawn(last)
             if last.difference is not None and self._timed(case):
                 said = "forward's answer changes with the clock, and each export holds its own time: see export.random"
                 return [finding(RULE, "skip", "", said)]
             if last.numbers is not None and last.numbers.wrong:
-                return [self._failed(last)]
+                return [self._told.failed(last)]
             if len(attempts) == _MOST_EXAMPLES:
                 break
         if not attempts:
             said = "no other example was found: the module refuses the sizes tried, or the dims have only one"
             return [finding(RULE, "skip", "", said)]
-        return [self._warned(next((one for one in attempts if not one.stopped), attempts[0]))]
+        return [self._told.warned(next((one for one in attempts if not one.stopped), attempts[0]))]
 
     def _examples(self) -> Iterator[tuple[RunCase, Outputs]]:
         """Cases of other sizes that the module takes, and what it gives for them."""
@@ -184,24 +160,24 @@ class _Second:
             now = seeded.run(module, call)
         return bool(reads and wallclock.effect(module, call, now))
 
-    def _attempt(self, case: RunCase, eager: Outputs) -> _Attempt:
+    def _attempt(self, case: RunCase, eager: Outputs) -> Attempt:
         subject = self._given.subject(case, eager)
         try:
             built = graph.build(subject, lambda _: self._stages("second export"), self._program)
         except graph.SameProgram:
-            return _Attempt(case, captured=True)
+            return Attempt(case, captured=True)
         if not isinstance(built, Graph):
-            return _Attempt(case, stopped=built[0].message)
+            return Attempt(case, stopped=built[0].message)
         with self._stages("second export"):
             difference = first_difference(ir.load(self._artifact.model), built.model)
             if difference is None:
-                return _Attempt(case)
+                return Attempt(case)
         by_seed = self._by_seed() if self._drew and difference.kind == "constant" else ""
         if by_seed:
-            return _Attempt(case, difference=difference, origins=built.source_map, drawn=by_seed)
+            return Attempt(case, difference=difference, origins=built.source_map, drawn=by_seed)
         with self._stages("second export"):
             numbers = self._numbers(built, subject, case)
-        return _Attempt(case, difference=difference, origins=built.source_map, numbers=numbers)
+        return Attempt(case, difference=difference, origins=built.source_map, numbers=numbers)
 
     def _by_seed(self) -> str:
         """What the outputs differ by when the very first example is exported again, with another seed; "" if nothing.
@@ -233,89 +209,3 @@ class _Second:
             return rerun.compare(self._artifact.folder, folder, trials, self._given.spec.parity)
         except Exception as error:  # ONNX Runtime's errors have no common base
             return Comparison(0, untold=f"the file can't be run: {str(error).splitlines()[0][:160]}")
-
-    def _failed(self, attempt: _Attempt) -> Finding:
-        numbers = attempt.numbers
-        assert numbers is not None  # asked for before
-        first = numbers.wrong[0]
-        message = (
-            f"{self._parted(attempt)}. In {len(numbers.wrong)} of {counted(numbers.compared, 'case')} the two files "
-            f"give other numbers, and the one that ships is not PyTorch's: "
-            f"{case_text(first.case.name, first.case.dims)}, {first.text}"
-        )
-        hint = (
-            "A size of the export example was baked into the graph at that line: compute it with tensors, declare "
-            "the dim as a number, or export a variant for each size."
-        )
-        return self._finding("fail", attempt, message, hint)
-
-    def _warned(self, attempt: _Attempt) -> Finding:
-        if attempt.stopped:
-            message = f"the export at {_at(attempt.case)} stops, though the module runs: {attempt.stopped}"
-            return self._finding("warn", attempt, message, "The file may hold for the sizes about its example only.")
-        numbers = attempt.numbers or Comparison(0, untold="the files were not run")
-        said = f"both give the same numbers in {counted(numbers.compared, 'case')}"
-        hint = "Nothing is known to be wrong. Look at that line if its size or value is meant to vary with the inputs."
-        if numbers.unsettled:
-            other = numbers.unsettled[0]
-            said = (
-                f"the two files give other numbers in {counted(len(numbers.apart), 'case')}, and which is right can't "
-                f"be told, since PyTorch's own outputs change from call to call: "
-                f"{case_text(other.case.name, other.case.dims)}, {other.text}"
-            )
-            hint = "Look at that line for a clock, a counter or a random number, and take it as an input."
-        elif numbers.apart:
-            other = numbers.apart[0]
-            said = (
-                f"the file that ships gives PyTorch's outputs in {counted(numbers.compared, 'case')}, the other does "
-                f"not in {case_text(other.case.name, other.case.dims)}: {other.text}"
-            )
-        if numbers.untold:
-            said += f"; not all could be told: {numbers.untold}"
-        return self._finding("warn", attempt, f"{self._parted(attempt)}; {said}", hint)
-
-    def _drawn(self, attempt: _Attempt) -> list[Finding]:
-        assert attempt.difference is not None  # asked for before
-        return drawn.constants(RULE, attempt.difference.text, attempt.drawn, self._origin(attempt))
-
-    def _parted(self, attempt: _Attempt) -> str:
-        found = attempt.difference
-        assert found is not None  # asked for before
-        origin = self._origin(attempt)
-        place = f" ({origin.file}:{origin.line})" if origin and origin.file else ""
-        inside = f" in {origin.module}" if origin and origin.module else ""
-        count = f" ({found.here_nodes} nodes, and {found.there_nodes} there)"
-        return f"an export at {_at(attempt.case)} gives another graph{count}: first, {found.text}{inside}{place}"
-
-    def _origin(self, attempt: _Attempt) -> Origin | None:
-        """Where the first differing node comes from: the shipped graph's, else the other's."""
-        found = attempt.difference
-        known = self._artifact.source_map().values
-        other = attempt.origins.values if attempt.origins else {}
-        both = [known.get(found.here or ""), other.get(found.there or "")] if found else []
-        return next((one for one in both if one and one.file), next((one for one in both if one), None))
-
-    def _finding(self, status: Status, attempt: _Attempt, message: str, hint: str) -> Finding:
-        origin = self._origin(attempt) if attempt.difference else None
-        numbers = attempt.numbers
-        moved = [name for name in self._rooms if attempt.case.dims.get(name) != self._example.get(name)]
-        data: dict[str, Any] = {"example": self._example, "second": attempt.case.dims}
-        if attempt.difference:
-            data["difference"] = attempt.difference.text
-        if numbers:
-            data["apart"] = [one.case.name for one in numbers.apart]
-            data["wrong"] = [one.case.name for one in numbers.wrong]
-        return finding(
-            RULE, status, ", ".join(moved), message, hint=hint, data=data,
-            file=origin.file if origin else None, line=origin.line if origin and origin.file else None,
-        )  # fmt: skip
-
-
-def _passed(attempt: _Attempt, tried: int) -> Finding:
-    same = "program" if attempt.captured else "graph"
-    data = {"second": attempt.case.dims, "tried": tried, "same": same}
-    return finding(RULE, "pass", "", f"an export at {_at(attempt.case)} gives the same {same}", data=data)
-
-
-def _at(case: RunCase) -> str:
-    return ", ".join(f"{name} = {size}" for name, size in case.dims.items())
