@@ -15,7 +15,8 @@ from onnx_ci.export import arguments, private, traced
 from onnx_ci.export.axes import size_of
 from onnx_ci.export.measure import measure
 from onnx_ci.export.places import spot
-from onnx_ci.export.shapes import Reading, declared_range
+from onnx_ci.export.ranges import declared_range
+from onnx_ci.export.shapes import Reading
 from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Subject
 from onnx_ci.export.types import Declared, RunCase

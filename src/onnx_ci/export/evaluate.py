@@ -15,6 +15,7 @@ from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, redraw, steady
 from onnx_ci.export.agreement import differ
 from onnx_ci.export.oracle import Oracle, Unoracled
+from onnx_ci.export.ranges import is_declared
 from onnx_ci.export.redraw import Called
 from onnx_ci.export.state import answer
 from onnx_ci.export.steady import Move
@@ -210,7 +211,7 @@ def _worth_keeping(subject: Subject, case: RunCase, error: str, seen: Evaluation
     example = next((c.dims for c in seen.cases), {})
     moved = [name for name, size in case.dims.items() if size != example.get(name)] or list(case.dims)
     specs = {name: subject.declared.dims.get(name) for name in moved}
-    promised = [n for n, spec in specs.items() if spec and (spec.min is not None or spec.max is not None)]
+    promised = [n for n, spec in specs.items() if is_declared(spec)]
     ours = case.origin == "boundary" and (not promised or promised != moved)
     if ours or case.origin == "special":
         seen.notes.append(f"{case.name} is left out: the module itself refuses it ({said})")

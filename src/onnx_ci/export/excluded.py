@@ -13,7 +13,7 @@ from onnx_ci.export import affordable, cases, promise
 from onnx_ci.export.axes import Sizes
 from onnx_ci.export.measure import measure
 from onnx_ci.export.probe import AGREED, Probe
-from onnx_ci.export.shapes import declared_range
+from onnx_ci.export.ranges import declared_range
 from onnx_ci.export.sizes import Plan
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase

@@ -11,7 +11,8 @@ from onnx_ci.export import traced
 from onnx_ci.export.axes import names_in, size_of
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place
-from onnx_ci.export.shapes import Range, Reading, declared_range, words_in
+from onnx_ci.export.ranges import Range, declared_range
+from onnx_ci.export.shapes import Reading, words_in
 from onnx_ci.export.types import Declared
 
 _MOST_TRIES = 700

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from onnx_ci.export.places import spot
 from onnx_ci.export.probe import AGREED, REFUSED, Probe
-from onnx_ci.export.shapes import Range, is_declared
+from onnx_ci.export.ranges import Range, is_declared
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
 from onnx_ci.records.result import Finding, finding

@@ -14,6 +14,7 @@ from onnx_ci.artifact.tensors import Value
 from onnx_ci.export import arguments, arrays, cases, derived, guards
 from onnx_ci.export.guards import Restriction
 from onnx_ci.export.places import spot
+from onnx_ci.export.ranges import is_declared
 from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.export.types import RunCase
@@ -95,7 +96,7 @@ def judge(probe: Probe, example: RunCase, user: Sequence[RunCase]) -> tuple[list
     for item in graph.restrictions:
         seen = [_probe(probe, sizes, example, user) for sizes in _nearest(item)]
         told = [one for one in seen if one]
-        undeclared = not any(_declared(subject, name) for name in item.dims)
+        undeclared = not any(is_declared(subject.declared.dims.get(name)) for name in item.dims)
         if undeclared and told and all(one.startswith(REFUSED) for one in told):
             for name, step in guards.steps(item, graph.reading, subject.declared).items():
                 steps[name] = math.lcm(step, steps.get(name, 1))
@@ -156,11 +157,6 @@ def untried(graph: Graph) -> list[Finding]:
 def _said(item: Restriction) -> str:
     seen_at = f" ({item.place.shown})" if item.place else ""
     return f"the export assumes {item.text}{seen_at}, and the file does not check it"
-
-
-def _declared(subject: Subject, name: str) -> bool:
-    spec = subject.declared.dims.get(name)
-    return spec is not None and (spec.min is not None or spec.max is not None)
 
 
 def _nearest(item: Restriction) -> list[dict[str, int]]:

@@ -10,7 +10,7 @@ from onnx_ci.artifact import layout
 from onnx_ci.errors import UsageError
 from onnx_ci.export import edges, program
 from onnx_ci.export.halves import halves
-from onnx_ci.export.shapes import declared_range, is_declared
+from onnx_ci.export.ranges import declared_range, is_declared
 from onnx_ci.export.subject import Graph, Subject
 from onnx_ci.records import codec
 from onnx_ci.records.contract import SCHEMA_VERSION, Contract, DimContract

@@ -9,7 +9,7 @@ from dataclasses import replace
 from onnx_ci.export import another, arguments, cases
 from onnx_ci.export.another import Room
 from onnx_ci.export.axes import Sizes
-from onnx_ci.export.shapes import declared_range
+from onnx_ci.export.ranges import declared_range
 from onnx_ci.export.sizes import Plan
 from onnx_ci.export.state import answer
 from onnx_ci.export.subject import Graph, Subject

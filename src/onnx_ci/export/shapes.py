@@ -12,6 +12,7 @@ import torch
 from onnx_ci.export import traced
 from onnx_ci.export.guardlog import GuardLog
 from onnx_ci.export.places import Place, spot
+from onnx_ci.export.ranges import Range, declared_range, is_declared
 from onnx_ci.export.types import Declared, Leaf
 from onnx_ci.records import expression
 from onnx_ci.records.model import DimSpec
@@ -22,22 +23,6 @@ _EQUAL = re.compile(r"^Eq\(([^(),]+), ([^(),]+)\)$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _RANGE_HINT = "Declare the range that holds, export the other sizes as variants of their own, or change that line."
 _FROZEN_HINT = "Compute with tensors instead of Python numbers there, fix the size, or export a variant for each."
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The sizes of a dim, both ends included; `most` None is without end."""
-
-    least: int
-    most: int | None
-
-    def __contains__(self, size: int) -> bool:
-        return self.least <= size and (self.most is None or size <= self.most)
-
-    def __str__(self) -> str:
-        if self.least == self.most:
-            return f"only {self.least}"
-        return f"{self.least}..{self.most}" if self.most is not None else f"{self.least} and more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +47,6 @@ class Reading:
     causes: dict[str, tuple[str, Place | None]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-
-
-def declared_range(spec: DimSpec | None) -> Range:
-    """The range that the config states; without one, every size from 1 on."""
-    if spec is None:
-        return Range(1, None)
-    return Range(spec.min if spec.min is not None else 1, spec.max)
-
-
-def is_declared(spec: DimSpec | None) -> bool:
-    """Whether the config states a range, at either end."""
-    return spec is not None and (spec.min is not None or spec.max is not None)
 
 
 def read(

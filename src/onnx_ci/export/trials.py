@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from onnx_ci.export import arguments, cases, values
-from onnx_ci.export.shapes import declared_range, is_declared
+from onnx_ci.export.ranges import declared_range, is_declared
 from onnx_ci.export.types import Declared, RunCase
 
 _DRAWS = 3
